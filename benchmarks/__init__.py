@@ -1,1 +1,1 @@
-"""Benchmarks: problems with known answers, and comparisons of speed and accuracy with other libraries."""
+"""Benchmarks: problems with known solutions, and comparisons of speed and accuracy with other libraries."""

@@ -1,7 +1,7 @@
-"""Run the benchmarks: ``python -m benchmarks [section …]``; without a section, all of them.
+"""Run the benchmarks: ``python -m benchmarks [section …]``; all of them by default.
 
-``python -m benchmarks check`` compares a few ratios with the recorded ones, and ends with 1 if one is worse.
-``python -m benchmarks scale`` measures how fits grow with samples, threads and workers.
+``python -m benchmarks check`` compares a few ratios with the recorded ones, and exits with 1 if one is worse.
+``python -m benchmarks scale`` measures how fits scale with samples, threads and workers.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def main() -> None:
         nargs="*",
         default=[],
         metavar="NAME",
-        help="measure methods again whose name has this part",
+        help="measure methods again whose name contains this",
     )
-    accuracy.add_argument("--peers", action="store_true", help="leave out our own methods")
+    accuracy.add_argument("--peers", action="store_true", help="omit our own methods")
     scale = parser.add_argument_group("scale", "options of the section scale")
-    scale.add_argument("--large", action="store_true", help="also what takes long")
+    scale.add_argument("--large", action="store_true", help="also run slow parts")
     scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
     options = {

@@ -1,4 +1,4 @@
-"""Compare how fast Algorithm 1 and the default method converge: ``python -m benchmarks.convergence_study``.
+"""Compare the convergence of Algorithm 1 and the default method: ``python -m benchmarks.convergence_study``.
 
 The three problems are on Hadamard manifolds, where the theory of the paper holds. Their optima are known
 exactly, so the cost of every iterate can be compared with f* and with the bound of Theorem 1.
@@ -42,7 +42,7 @@ class Method:
     color: str
 
 
-# Colors of Okabe and Ito, which color-blind readers can tell apart.
+# Colors of Okabe and Ito, which color-blind readers can distinguish.
 ALGORITHM_1 = Method(
     "Algorithm 1, α = 0", "primal-dual", {"alpha": 0.0, "step": "sqrt", "max_iter": MAX_ITER}, "#0072B2"
 )
@@ -55,7 +55,7 @@ METHODS = (ALGORITHM_1, ALGORITHM_1_REGULARizED, DEFAULT)
 
 @dataclass(frozen=True)
 class Trace:
-    """A solve, with all that the figure needs.
+    """A solve, with the data for the figure.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Trace:
 
 
 def run(case: BenchmarkProblem, method: Method) -> Trace:
-    """Solve a problem from its feasible start and return what the figure needs."""
+    """Solve a problem from its feasible start and return the data for the figure."""
     largest = [float(np.abs(case.inequalities[0](case.feasible_start)).max())]
 
     def watch(iterate: Any) -> None:
@@ -166,7 +166,7 @@ def _draw_residuals(ax: Axes, traces: list[Trace]) -> None:
 
 def _draw_gaps(ax: Axes, case: BenchmarkProblem, traces: list[Trace]) -> None:
     algorithm = [trace for trace in traces if trace.method is not DEFAULT]
-    # The first line is wide, so that it shows where the second covers it.
+    # The first line is wide, so that it is visible behind the second one.
     for trace, width in zip(algorithm, (3.0, 1.4), strict=True):
         gaps = trace.column("cost")[1:] - case.cost
         steps = np.arange(1, len(gaps) + 1)

@@ -34,8 +34,8 @@ SINGLE: dict[str, Callable[[Values], float]] = {  # these take one window
 def factor_table() -> str:
     """Time our factors of all funds and the peers' factors of a sample, and return the table.
 
-    The peers do only the work that is needed: TA-Lib runs once per fund and window, and empyrical sees only
-    the windows that end at quarter ends, all in one call where it can.
+    The peers do only the necessary work: TA-Lib runs once per fund and window, and empyrical receives only
+    the windows that end at quarter ends, all in one call if possible.
     """
     nav = synthetic_nav()
     rows = nav.index.get_indexer(compute_factors(nav.iloc[:, :1]).index.unique("date"))

@@ -1,6 +1,6 @@
 """Run the published families with our solver and the peers: ``python -m benchmarks.family_runs --help``.
 
-Every result goes to a CSV file as soon as it is there, so that a run can be stopped and resumed.
+Every result is written to a CSV file at once, so that a run can be stopped and resumed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .family_tables import OURS, FamilyRun, family_report
 from .pymanopt_lagrangian import PUBLISHED, TUNED, Settings, solve_with_pymanopt
 
 OUT = Path("output/families.csv")
-SHORT, REPEATS = 1.0, 3  # solves shorter than this many seconds are timed so often; the fastest counts
+SHORT, REPEATS = 1.0, 3  # solves shorter than this many seconds are repeated; the fastest counts
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver found: point, multipliers, and its own word on how it ended."""
+    """The result of a solver: point, multipliers, and the status in its own words."""
 
     x: Any
     multipliers: Any
@@ -43,8 +43,8 @@ class Answer:
 def solve_ours(case: PublishedProblem, x0: Any, limit: float) -> Answer:
     """Solve with the default method, within `limit` seconds.
 
-    Our solver measures relative to cost and constraints if they are very large. If it is content before the
-    absolute residual is `case.tol`, it is started again from there with a smaller tolerance.
+    Our solver uses relative residuals if cost and constraints are very large. If it converges before the
+    absolute residual is `case.tol`, it is restarted from there with a smaller tolerance.
     """
     deadline, tol = time.perf_counter() + limit, case.tol
     result = minimize(case.problem, x0, tol=tol, max_time=limit)
@@ -78,10 +78,10 @@ def measure(case: PublishedProblem, start: str, solver: str, limit: float) -> Fa
     solve, x0 = SOLVERS[solver], case.starts[start]
     seconds = []
     for _ in range(REPEATS):
-        started = time.process_time()  # of this process only, so that others on the machine do not count
+        started = time.process_time()  # of this process only, so that other processes do not count
         try:
             answer = solve(case, x0, limit)
-        except Exception as error:  # a solver that breaks down has not solved it; the others go on
+        except Exception as error:  # a solver that breaks down has not solved it; continue with the others
             return _failed(case, start, solver, time.process_time() - started, error)
         seconds.append(time.process_time() - started)
         if sum(seconds) > SHORT:
@@ -109,8 +109,8 @@ def _residual(case: PublishedProblem, answer: Any) -> Residual:
 def _corrected_cost(case: PublishedProblem, answer: Answer) -> float:
     """Return the Lagrangian f + Σ λₖ hₖ + Σ yⱼ gⱼ, which is stationary: x within `tol` changes it by `tol`².
 
-    So a solver gains nothing by stopping further from feasible than another one. Of squares g = s² the term
-    counts twice, because the multiplier of s = 0 is 2ys.
+    So a solver gains nothing by stopping farther from feasibility than another one. For squares g = s², the
+    term counts twice, because the multiplier of s = 0 is 2ys.
     """
     constraints = ConstraintVector(case.problem, answer.x)
     h, g = np.split(constraints.value(answer.x), [constraints.n_inequalities])
@@ -133,7 +133,7 @@ def run_families(
     limit: float = np.inf,
     report: Callable[[str], object] = print,
 ) -> list[FamilyRun]:
-    """Run all solvers on all instances that are not in the CSV file yet, and return the rows of the file.
+    """Run all solvers on all instances not yet in the CSV file, and return the rows of the file.
 
     Parameters
     ----------
@@ -142,11 +142,11 @@ def run_families(
     quick : bool
         Whether to run only the smallest third of the instances of each family.
     again : iterable of str
-        Solvers whose rows of the chosen families are thrown away and measured again.
+        Solvers whose rows of the chosen families are discarded and measured again.
     out : Path
         The CSV file.
     limit : float
-        Largest number of seconds per solve, if less than the problem's own limit.
+        Maximum number of seconds per solve, if less than the problem's own limit.
     report : callable
         Receives a line per solve.
     """
@@ -205,7 +205,7 @@ def _append(path: Path, row: FamilyRun) -> None:
 
 
 def families_table() -> str:
-    """Run all families afresh and return the report."""
+    """Run all families from scratch and return the report."""
     OUT.unlink(missing_ok=True)
     return family_report(run_families())
 

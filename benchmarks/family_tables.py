@@ -1,4 +1,4 @@
-"""Summaries of the runs on published families, as Markdown."""
+"""Summarize the runs on published families as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 OURS, PEERS = "geodual", ("published", "tuned")
-COST_MARGIN = 1e-6  # relative difference up to which two costs count as equal
+COST_MARGIN = 1e-6  # largest relative difference of costs that count as equal
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class FamilyRun:
     Attributes
     ----------
     family, instance, start, solver : str
-        What was solved, from where, by which solver.
+        The problem, its start and the solver.
     solved : bool
         Whether the KKT residual, measured independently, is within the tolerance.
     seconds : float
@@ -27,12 +27,11 @@ class FamilyRun:
     cost : float
         f(x).
     corrected_cost : float
-        The Lagrangian at the end, which is the cost without, to first order, what the remaining violation has
-        saved.
+        The Lagrangian at the end: the cost without, to first order, the savings from the remaining violation.
     residual, violation : float
         The KKT residual and its feasibility part.
     status : str
-        How the solver ended, in its own words.
+        The status in the solver's own words.
     """
 
     family: str
@@ -78,7 +77,7 @@ def family_report(rows: Sequence[FamilyRun]) -> str:
 def summary_table(rows: Sequence[FamilyRun]) -> str:
     """Return one line per family and peer, as Markdown.
 
-    "lost" counts runs that the peer solves and ours does not. Costs and times are compared where both solved:
+    "lost" counts runs that the peer solves but ours does not. Costs and times are compared if both solved:
     how often ours is no higher, the two means, and the geometric mean and the largest of our times divided by
     the peer's.
     """
@@ -94,7 +93,7 @@ def summary_table(rows: Sequence[FamilyRun]) -> str:
 
 
 def detail_table(rows: Sequence[FamilyRun]) -> str:
-    """Return one line per instance and start, as Markdown; — (residual) marks what was not solved."""
+    """Return one line per instance and start, as Markdown; — (residual) means not solved."""
     solvers = (OURS, *PEERS)
     header = ("instance", "start", *solvers, *(f"cost, {name}" for name in solvers))
     found = {row.key: row for row in rows}

@@ -1,7 +1,7 @@
-"""How often findings are right: ``python -m benchmarks findings``.
+"""Measure how often findings are correct: ``python -m benchmarks findings``.
 
-In clean tables of several kinds every finding that can change a result is a false alarm. Then one fund in
-five pays once: mixed funds 5 % of their value, bond funds 2 %, and it is not put back. How many are found?
+In clean tables of several kinds, every finding that can change a result is a false alarm. Then one fund in
+five makes a payment: mixed funds 5 % of their value, bond funds 2 %, without adjustment. How many are found?
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_BUILT_IN = 697  # funds of the built-in universe
 PAYERS = 0.2  # share of the funds that pay
 PAID = {"mixed": 0.05, "bond": 0.02}
 SHARES, HELD = 150, 30  # shares in the market, and in a fund, where holdings overlap
-LEAST_LIFE = 60  # rows that a fund must have to pay
+LEAST_LIFE = 60  # minimum number of rows of a fund that pays
 
 Noise = Callable[[np.random.Generator, tuple[int, int]], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """NAVs of funds and their types; `own` is the part of their returns that no fund shares, if known."""
+    """NAVs and types of funds; `own` is the part of their returns not shared by other funds, if known."""
 
     nav: pd.DataFrame
     types: NDArray[np.str_]
@@ -43,13 +43,13 @@ def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
 
 
 def student(freedom: int) -> Noise:
-    """Return noise with Student's distribution, scaled to variance 1."""
+    """Return noise with Student's t distribution, scaled to variance 1."""
     scale = np.sqrt((freedom - 2) / freedom)
     return lambda rng, shape: scale * rng.standard_t(freedom, shape)
 
 
 def _clustered(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Return GARCH(1, 1) noise, with the persistence that is usual for daily returns."""
+    """Return GARCH(1, 1) noise with the usual persistence of daily returns."""
     drawn, variance = rng.standard_normal(shape), np.ones(shape[1])
     for row in drawn:
         row *= np.sqrt(variance)
@@ -69,8 +69,8 @@ def draw_table(
 ) -> Table:
     """Draw funds that share a market, four styles and rates; no return can be forecast.
 
-    Volatilities go from those of Chinese funds in 2012–2016 (the median of what is left after a comparison
-    with similar funds is 0.32 % per day for mixed and 0.09 % for bond funds) to more than twice as much.
+    Volatilities range from those of Chinese funds in 2012–2016 (after comparison with similar funds, the
+    median remainder is 0.32 % per day for mixed and 0.09 % for bond funds) to more than twice as much.
     """
     rng = np.random.default_rng([seed, n_funds])
     shape = n_days, _ = DAYS_PER_YEAR * n_years, n_funds
@@ -84,7 +84,7 @@ def draw_table(
     if clusters:  # of about twenty funds, with heavy tails
         member = rng.integers(0, n_funds // 20, n_funds)
         styles += 0.003 * rng.standard_t(4, (n_days, n_funds // 20))[:, member]
-    if overlap:  # of 30 out of 150 shares, so that each two funds hold some of the same
+    if overlap:  # of 30 out of 150 shares, so that any two funds share some
         holdings = np.zeros((SHARES, n_funds))
         for column in holdings.T:
             column[rng.permutation(SHARES)[:HELD]] = rng.dirichlet(np.ones(HELD))
@@ -122,19 +122,19 @@ KINDS: dict[str, Callable[[int, int, int], Table]] = {
 
 @dataclass
 class Counts:
-    """What is counted over the tables of one kind."""
+    """Counts over the tables of one kind."""
 
     funds: int = 0
     flagged: int = 0  # funds of a clean table with a finding that can change a result
     own_known: int = 0  # funds whose own noise is known,
-    fall_as_much: int = 0  # of which this many fall by the amount of a payment in their own noise
+    fall_as_much: int = 0  # of which this many fall by the amount of a payment through their own noise
     paid: int = 0
     found: int = 0
-    flagged_others: int = 0  # funds without a payment that are flagged beside those that paid
+    flagged_others: int = 0  # funds without a payment that are flagged in tables with payments
 
 
 def pay(table: Table, seed: int) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Let one fund in five pay on a day of its own; return the NAVs and the days."""
+    """Let one fund in five pay, each on a random day; return the NAVs and the days."""
     rng = np.random.default_rng([seed, 5])
     nav, days = table.nav.copy(), {}
     able = np.flatnonzero(np.isin(table.types, list(PAID)) & (nav.notna().sum() >= LEAST_LIFE))
@@ -146,7 +146,7 @@ def pay(table: Table, seed: int) -> tuple[pd.DataFrame, dict[str, str]]:
 
 
 def count_findings(kind: str, seed: int, n_funds: int, n_years: int, counts: Counts) -> None:
-    """Draw a table, count the false alarms in it, let funds pay, and count the payments that are found."""
+    """Draw a table, count its false alarms, let funds pay, and count the payments found."""
     table = KINDS[kind](seed, n_funds, n_years)
     counts.funds += table.nav.shape[1]
     counts.flagged += len({finding.fund for finding in inspect_quality(table.nav) if finding.matters})
@@ -162,7 +162,7 @@ def count_findings(kind: str, seed: int, n_funds: int, n_years: int, counts: Cou
 
 
 def _is_about(finding: Finding | None, day: str) -> bool:
-    """Return whether a finding is about a day; it names the first of its days only."""
+    """Return whether a finding is about a day; a finding names only its first day."""
     return finding is not None and (finding.date == day or (finding.count > 1 and finding.date < day))
 
 

@@ -1,4 +1,4 @@
-"""The time from a fresh process to the first solution: formulas against functions that jax compiles."""
+"""Time from a fresh process to the first solution: formulas against functions compiled by jax."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ print(seconds)
 
 
 def first_solve_table(runs: int = 5) -> str:
-    """Time the first solve of the largest determinant with a bounded trace, in fresh processes in turn.
+    """Time the first solve of the largest determinant with a bounded trace, alternating in fresh processes.
 
     Parameters
     ----------
     runs : int
-        Number of processes of each kind; the table has medians.
+        Number of processes of each kind; the table shows medians.
     """
     turns = [(_seconds(_FORMULA), _seconds(_JAX)) for _ in range(runs)]
     formula, jax = (statistics.median(times) for times in zip(*turns, strict=True))

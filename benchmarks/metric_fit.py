@@ -22,11 +22,11 @@ from .timing import best_seconds, fitted_exponent, format_seconds, format_table,
 
 TOL = 1e-6
 ROUNDS = 3
-LONGEST = 60.0  # seconds; sizes that are expected to take longer are skipped
+LONGEST = 60.0  # seconds; sizes expected to take longer are skipped
 SAMPLES = (500, 1000, 2000, 4000, 8000)
 FEATURES = (10, 50, 100, 200, 500)
 PAIRS = (1_000, 10_000, 100_000, 1_000_000)
-# On all pairs this has about the same total weight as metric-learn's default, 1, on its constraints.
+# On all pairs, this has about the same total weight as metric-learn's default, 1, on its constraints.
 ITML_GAMMA = 0.01
 CONSTRAINTS = 1000
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 def metric_fit_table(
     Cs: Sequence[float] = (100.0, 1000.0, 10_000.0), report: Callable[[str], object] = print
 ) -> str:
-    """Fit RPDML to all pairs of the 697 × 70 set and return its costs as a table.
+    """Fit RPDML to all pairs of the 697 × 70 set and return times and memory as a table.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def itml_table(report: Callable[[str], object] = print) -> str:
 
 
 def metric_scaling_table(longest: float = LONGEST, report: Callable[[str], object] = print) -> str:
-    """Fit RPDML with C = 100 to growing sets and return the times with fitted exponents.
+    """Fit RPDML with C = 100 to sets of increasing size and return the times with fitted exponents.
 
     Parameters
     ----------
     longest : float
-        Seconds; sizes that would take longer, extrapolating from the smaller ones, are skipped.
+        Seconds; sizes that would take longer, extrapolated from smaller ones, are skipped.
     report : callable
         Receives a progress line for each fit.
     """

@@ -36,10 +36,10 @@ LMNN_CASES: dict[str, Callable[[], Data]] = {
 def lmnn_table(n_neighbors: int = 3) -> str:
     """Fit both once on each data set and return the table; ratios above 1 mean that ours is faster.
 
-    The same code computes both objectives. The bound is our lower bound on the objective of any metric.
+    The same code computes both objectives. The bound is our lower bound on the objective over all metrics.
     """
     with working_metric_learn() as metric_learn:
-        # A first fit, which is not timed, loads the libraries.
+        # A first, untimed fit loads the libraries.
         for learner in (LMNN(), metric_learn.LMNN(max_iter=60)):
             learner.fit(*load_iris(return_X_y=True))
         rows = [

@@ -20,7 +20,7 @@ from .timing import format_seconds, format_table, peak_megabytes
 
 ROUNDS = 5
 LONG = 0.5  # seconds; longer fits are timed less often
-SPARSE = (200, 50_000, 0.01)  # samples, features, share of entries that are not zero
+SPARSE = (200, 50_000, 0.01)  # samples, features, share of nonzero entries
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def _sparse(n_samples: int, n_features: int, share: float) -> tuple[Any, Any]:
     rng, y = np.random.default_rng(0), np.arange(n_samples) % 3
     place = rng.integers(n_samples * n_features, size=int(share * n_samples * n_features))
     rows, columns = np.divmod(place, n_features)
-    # Words that are common in one class only.
+    # Words that are common in only one class.
     common = 50 * y[:, None] + np.arange(50)
     rows = np.concatenate([rows, np.repeat(np.arange(n_samples), 50)])
     columns = np.concatenate([columns, common.ravel()])

@@ -1,4 +1,4 @@
-"""Solve problems with non-smooth terms and cones, and compare with published results and other programs."""
+"""Solve problems with nonsmooth terms and cones, and compare with published results and other programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Peer:
-    """The cost that another program or a page reports, and its seconds; NaN where it says nothing."""
+    """The cost and seconds reported by another program or a page; NaN if not reported."""
 
     name: str
     cost: float
@@ -47,7 +47,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Row:
-    """Solves of a problem with several seeds, and what others make of them."""
+    """Solves of a problem with several seeds, and the results of others."""
 
     case: NonsmoothProblem
     results: Sequence[Result]
@@ -83,7 +83,7 @@ def nonsmooth_table(manpg: Path | None = None, report: Callable[[str], object] =
     Parameters
     ----------
     manpg : Path, optional
-        Folder of the authors' Matlab code of ManPG; with it and Octave, that runs on the same data.
+        Folder of the authors' Matlab code of ManPG, to run it with Octave on the same data.
     report : callable
         Receives each row as soon as it is known.
     """

@@ -1,8 +1,8 @@
-"""How often a study claims skill: ``python -m benchmarks.null_universes``.
+"""Measure how often a study claims skill: ``python -m benchmarks.null_universes``.
 
-In universes of several kinds nothing can be forecast, so every claim is false. With ``--planted``, the funds
-of the same universes have skill that lasts from quarter to quarter, so every claim of skill is right. Results
-are kept in a file, universe by universe: an interrupted run goes on where it stopped.
+In universes of several kinds, nothing can be forecast, so every claim is false. With ``--planted``, the funds
+of the same universes have skill that lasts from quarter to quarter, so every claim of skill is true. Results
+are saved to a file after each universe, so an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .timing import format_table
 
 N_FUNDS = (40, 60)  # fewest and most
 N_YEARS = (5, 7)
-TEST_SHARE = 0.4  # of the table, at its end, for the row that looks at the test period alone
+TEST_SHARE = 0.4  # of the table, at its end, for the row about the test period alone
 FORECASTERS = ("euclidean", "ridge")  # quick ones: neighbors, and a regression
 EVERY = 50  # universes between two lines of progress
 QUARTER = 61  # trading days
-# Skill planted: standard deviation of what funds earn by it per quarter, and how much of it lasts.
+# Planted skill: standard deviation of its return per quarter, and the share that lasts.
 SKILL, LASTS = 0.03, 0.8
 
 KINDS: dict[str, Callable[[int, int, int], pd.DataFrame]] = {
@@ -50,7 +50,7 @@ KINDS: dict[str, Callable[[int, int, int], pd.DataFrame]] = {
 
 @dataclass(frozen=True)
 class Claims:
-    """What a study of one universe claims.
+    """The claims of a study of one universe.
 
     Attributes
     ----------
@@ -65,15 +65,15 @@ class Claims:
     lead : bool
         The headline: the best forecaster is better than another by more than chance.
     baseline : bool
-        The headline: the best of what was learned differs from the best baseline.
+        The headline: the best learned forecaster differs from the best baseline.
     factor : bool
         The skill map: the IC of some factor alone differs from zero.
     rest : bool
         The skill map: the part of some forecaster that momentum does not explain has an IC other than zero.
     late : bool
-        What the headline would claim from the test period alone: its best forecaster has skill.
+        The claim of the headline from the test period alone: its best forecaster has skill.
     uncorrected : bool
-        What a reader without correction would claim: the forecaster with the highest mean IC has |t| > 2.
+        The claim without correction: the forecaster with the highest mean IC has |t| > 2.
     """
 
     seed: int
@@ -88,10 +88,10 @@ class Claims:
     uncorrected: bool
 
 
-# What the reader of a headline reads: the words of a claim, and those of its absence.
+# The words of a headline for a claim, and for its absence.
 SKILL_WORDS = "Its IC differs from zero", ("not clearly differ", "too few values")
 LEAD_WORDS = "more than chance alone", ("within what chance alone", "too short to tell")
-# Where the sentence on the best baseline ends if it comes first, and how it is known if it comes last.
+# The end of the sentence on the best baseline if it comes first, and its mark if it comes last.
 FIRST_WORDS, LAST_WORDS = " Without the baselines: ", " above the best baseline, "
 
 CLAIMS = {
@@ -107,12 +107,12 @@ CLAIMS = {
 
 
 def kind_of(seed: int) -> str:
-    """Return the kind of the universe with this seed: each kind comes in turn."""
+    """Return the kind of the universe with this seed; kinds alternate."""
     return list(KINDS)[seed % len(KINDS)]
 
 
 def draw_universe(seed: int, planted: float = 0.0) -> Panel:
-    """Return a universe of random size, whose funds have as much skill as is planted."""
+    """Return a universe of random size whose funds have the planted skill."""
     rng = np.random.default_rng([seed, 2012])
     n_funds, n_years = (int(rng.integers(low, high + 1)) for low, high in (N_FUNDS, N_YEARS))
     nav = KINDS[kind_of(seed)](seed, n_funds, n_years)
@@ -120,7 +120,7 @@ def draw_universe(seed: int, planted: float = 0.0) -> Panel:
 
 
 def _lasting(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Return the sum, day by day, of skill of size one per quarter, of which a part lasts to the next."""
+    """Return the daily cumulative skill, of size one per quarter, a part of which lasts to the next."""
     n_quarters = -(-shape[0] // QUARTER)
     drawn = rng.standard_normal((n_quarters, shape[1]))
     for before, now in itertools.pairwise(drawn):
@@ -138,7 +138,7 @@ def study_universe(seed: int, planted: float = 0.0, forecasters: Sequence[str] =
 
 
 def read_claims(study: Study, record: bool, seed: int) -> Claims:
-    """Return what a study and the record of its selection claim."""
+    """Return the claims of a study and of its selection's record."""
     headline = write_headline(study)
     on_lead, on_baseline = split_headline(headline.sentence)
     skill_map = study.skill_map.loc[headline.period]
@@ -170,7 +170,7 @@ def split_headline(sentence: str) -> tuple[str, str]:
 
 
 def _says(text: str, claim: str, denials: tuple[str, ...]) -> bool:
-    """Return whether a text makes a claim; raise if it neither makes nor denies it."""
+    """Return whether a text makes a claim; raise an error if it neither makes nor denies it."""
     if claim not in text and not any(words in text for words in denials):
         raise ValueError(f"The wording has changed; correct SKILL_WORDS or LEAD_WORDS for {text!r}.")
     return claim in text
@@ -184,7 +184,7 @@ def claims_table(
     planted: float = 0.0,
     minutes: float = np.inf,
 ) -> str:
-    """Study universes and return how often each claim was made, by kind of universe, as a table.
+    """Study universes and return the frequency of each claim, by kind of universe, as a table.
 
     Parameters
     ----------
@@ -195,11 +195,11 @@ def claims_table(
     jobs : int
         Number of processes.
     kept : Path, optional
-        File of the universes that are finished; they are not studied again.
+        File of finished universes, which are not studied again.
     planted : float
-        Standard deviation of the skill planted, per quarter.
+        Standard deviation of the planted skill per quarter.
     minutes : float
-        No further universe is studied after so much time.
+        Time after which no further universe is studied.
     """
     started = time.monotonic()
     found = {claims.seed: claims for claims in _read(kept)}

@@ -38,7 +38,7 @@ def main(n_iter: int = 3000) -> None:
             RPDML(**options, solver="paper", errata=errata, max_iter=n_iter), scale, X, y, optimum
         )
         print(f"{label}: {len(excess)} iterations, ends {excess[-1]:.2g} above the optimum")
-        # A run that ends early has left the cone; mark its last iterate.
+        # A run that ended early left the cone; mark its last iterate.
         mark = [len(excess) - 1] if len(excess) < n_iter else []
         ax.loglog(
             np.arange(1, len(excess) + 1),

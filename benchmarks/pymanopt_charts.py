@@ -1,4 +1,4 @@
-"""The manifolds of geodual as pymanopt has them, for the pymanopt-based peer."""
+"""The manifolds of geodual in pymanopt's form, for the peer based on pymanopt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from testing.problems.case import Array
 
 
 class Smooth(Protocol):
-    """A function with Euclidean derivatives, of points as geodual has them."""
+    """A function of geodual's points, with Euclidean derivatives."""
 
     def value(self, x: Any) -> float:
         """Return the value."""
@@ -38,7 +38,7 @@ class Smooth(Protocol):
 
 @dataclass(frozen=True)
 class Chart:
-    """A pymanopt manifold whose points are ours; pymanopt converts the derivatives.
+    """A pymanopt manifold with our points; pymanopt converts the derivatives.
 
     Attributes
     ----------
@@ -52,15 +52,15 @@ class Chart:
     is_product: bool = False
 
     def to_peer(self, x: Any) -> Any:
-        """Return a point of ours, or a gradient, as pymanopt has it."""
+        """Convert one of our points, or a gradient, to pymanopt's form."""
         return list(x) if self.is_product else x
 
     def to_ours(self, *parts: Any) -> Any:
-        """Return a point of pymanopt, or a tangent vector, as we have it."""
+        """Convert a point or tangent vector of pymanopt to our form."""
         return parts if self.is_product else parts[0]
 
     def problem(self, function: Smooth) -> pymanopt.Problem:
-        """Return the problem to minimize a function, for the optimizers of pymanopt."""
+        """Return the problem to minimize a function, for pymanopt's optimizers."""
         point = _LastParts(self.to_ours)
         count = self.manifold.num_values
 
@@ -128,7 +128,7 @@ class FixedRankChart(Chart):
 
 
 class _LastParts:
-    """Compute something once per point, where a point is several arguments; the first one identifies it."""
+    """Compute something once per point with several arguments, the first of which identifies it."""
 
     def __init__(self, compute: Any) -> None:
         self._compute = compute
@@ -143,12 +143,12 @@ class _LastParts:
 
 
 def chart_of(manifold: ours.Manifold) -> Chart | None:
-    """Return a manifold as pymanopt has it; None if it does not.
+    """Return pymanopt's form of a manifold; None if there is none.
 
     Parameters
     ----------
     manifold : Manifold
-        A manifold of geodual. Stiefel manifolds get the second-order polar retraction.
+        A geodual manifold. Stiefel manifolds use the second-order polar retraction.
     """
     if isinstance(manifold, ours.FixedRank):
         return FixedRankChart(FixedRankEmbedded(manifold.m, manifold.n, manifold.r))

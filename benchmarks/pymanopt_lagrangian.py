@@ -10,10 +10,9 @@ The method is that of Liu and Boumal (2019), with two settings:
   violation falls fourfold. The inner tolerance starts at 0.1 and falls tenfold each time.
 
 In both, multipliers start at zero and are not capped, because the cap of 20 in their code would fail. Inner
-solves start at the last point. The method stops by the KKT residual itself. The inner solver gets the same
-hand-written gradients and Hessian products as ours. The gradient at a point is computed once, although
-pymanopt asks for it again with every Hessian product. Stiefel manifolds have the second-order polar
-retraction.
+solves start at the last point. The KKT residual is the stopping criterion. The inner solver receives the same
+handwritten gradients and Hessian products as ours. The gradient at a point is computed only once, although
+pymanopt requests it with every Hessian product. Stiefel manifolds use the second-order polar retraction.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ TUNED = Settings(None, 10.0, 0.25, 0.1, 0.1)
 
 @dataclass(frozen=True)
 class PeerResult:
-    """The result of the peer: the point, its multipliers and residual, and the time and iterations taken."""
+    """The result of the peer: the point, its multipliers and residual, the time and the iterations."""
 
     x: Any
     multipliers: Array
@@ -111,7 +110,7 @@ class _AugmentedLagrangian:
 
 
 def has_peer(case: BenchmarkProblem) -> bool:
-    """Return whether pymanopt has the manifold of the problem; it has no hyperboloid."""
+    """Return whether pymanopt supports the manifold of the problem; it has no hyperboloid."""
     return chart_of(case.manifold) is not None
 
 
@@ -136,7 +135,7 @@ def solve_with_pymanopt(
     tol : float
         Stop when stationarity, violation and complementarity are all at most this.
     max_iter : int
-        Largest number of inner solves.
+        Maximum number of inner solves.
     max_seconds : float
         Stop after the inner solve that ends past this time.
 

@@ -1,4 +1,4 @@
-"""Solve many random problems and count what became of them."""
+"""Solve many random problems and count the outcomes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from testing.random_problems import random_problem
 
 from .timing import format_table
 
-WITH_TERMS = 100_000  # seeds from which every third problem has non-smooth terms or cones
+WITH_TERMS = 100_000  # first seed from which every third problem has nonsmooth terms or cones
 _SECONDS = 60.0  # limit per problem
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a problem.
+    """The outcome of a problem.
 
     Attributes
     ----------
     seed, kind, label : int, str, str
-        Which problem it was.
+        The problem.
     status, second_order, residual : str, str, float
-        What the solver said.
+        The solver's report.
     verdict : Verdict or None
-        What the independent check says; None for a solve that claims nothing.
+        The result of the independent check; None for a solve without claims.
     seconds : float
         Time of the solve.
     """
@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def certified(self) -> bool:
-        """Whether the solver says that the KKT conditions hold."""
+        """Whether the solver claims that the KKT conditions hold."""
         return self.status == "converged"
 
     @property
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def falsely_doubted(self) -> bool:
-        """Whether the solver calls a point a saddle although no better neighbor is found."""
+        """Whether the solver reports a saddle point although no better neighbor is found."""
         return self.verdict is not None and self.second_order == "fails" and self.verdict.is_minimum
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def solve_seed(seed: int, method: str = "proximal-lagrangian", tol: float = 1e-8) -> Outcome:
-    """Solve the problem with the given seed, and check the answer."""
+    """Solve the problem with the given seed, and check the solution."""
     drawn = random_problem(seed, with_terms=seed >= WITH_TERMS and seed % 3 == 0)
     started = time.perf_counter()
     result = minimize(drawn.problem, drawn.start, method, tol, max_time=_SECONDS)
@@ -80,7 +80,7 @@ def solve_seed(seed: int, method: str = "proximal-lagrangian", tol: float = 1e-8
 def random_table(
     n: int = 1000, tol: float = 1e-8, method: str = "proximal-lagrangian", n_jobs: int = 2, first: int = 0
 ) -> str:
-    """Solve the problems with n seeds in a row and return a table of the outcomes by kind of manifold.
+    """Solve the problems with n consecutive seeds and return a table of outcomes by kind of manifold.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def random_table(
     n_jobs : int
         Number of processes.
     first : int
-        The first seed; from `WITH_TERMS` on, every third problem has non-smooth terms or cones.
+        The first seed; from `WITH_TERMS` on, every third problem has nonsmooth terms or cones.
     """
     solve = delayed(solve_seed)
     outcomes = Parallel(n_jobs=n_jobs)(solve(seed, method, tol) for seed in range(first, first + n))

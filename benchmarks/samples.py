@@ -1,4 +1,4 @@
-"""Samples on which metric learners are timed: standardized classes, the same on every machine."""
+"""Samples for timing metric learners: standardized classes, the same on every machine."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.preprocessing import StandardScaler
 
 
 def synthetic_set() -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return two classes of 697 × 70 numbers, on which learners are compared with peers."""
+    """Return two classes of 697 × 70 numbers, for comparisons with peers."""
     X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
     return StandardScaler().fit_transform(X), y
 
 
 def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return two classes by ``make_classification``, half of whose features tell something, and labels."""
+    """Return two classes from ``make_classification``, with half of the features informative, and labels."""
     X, y = make_classification(
         n_samples,
         n_features,

@@ -17,14 +17,14 @@ from testing.problems.semidefinite import measured_rotations, random_graph, toru
 
 from .timing import format_seconds, format_table
 
-# Largest values of the relaxation of max-cut, as the repository pcbach/SCAM lists them, read on 2026-11-18.
+# Optimal values of the relaxation of max-cut, listed in the repository pcbach/SCAM, read on 2026-11-18.
 PUBLISHED = {"G1": 12083.2, "G14": 3191.57, "G22": 14135.94558, "G43": 7032.22, "G48": 6000.0, "G50": 5988.17}
 _CVXPY_ROWS = 300  # a general solver takes minutes for more
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program, and what others say that it costs, if they do."""
+    """A program, and its published optimal cost, if any."""
 
     name: str
     program: SemidefiniteProgram
@@ -32,7 +32,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the programs; G48 and G50 are the graphs of the G-set, others are drawn as those are."""
+    """Yield the programs; G48 and G50 are the graphs of the G-set, others are drawn in the same way."""
     yield Case("max-cut, random graph", max_cut(random_graph(100, 0.1, 0)))
     yield Case("max-cut, drawn as G1", max_cut(random_graph(800, 0.06, 0)))
     yield Case("max-cut, drawn as G6", max_cut(random_graph(800, 0.06, 0, signed=True)))
@@ -45,9 +45,9 @@ def cases() -> Iterator[Case]:
 
 
 def files(folder: Path) -> Iterator[Case]:
-    """Yield the graphs of the G-set in a folder: files g1.txt, …, with a line "i j" or "i j weight" per edge.
+    """Yield the G-set graphs in a folder: files g1.txt, …, with one line "i j" or "i j weight" per edge.
 
-    A first line with the numbers of nodes and edges is skipped, and edges may be listed in both directions.
+    A first line with the numbers of nodes and edges is skipped. Edges may be listed in both directions.
     """
     for path in sorted(folder.glob("[gG]*.txt")):
         rows = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -68,7 +68,7 @@ def semidefinite_table(gset: Path | None = None, report: Callable[[str], object]
     Parameters
     ----------
     gset : Path, optional
-        Folder with graphs of the G-set to solve too.
+        Folder with further graphs of the G-set.
     report : callable
         Called with the name of each program before its solve.
     """
@@ -103,7 +103,7 @@ def _row(case: Case, result: SemidefiniteResult, seconds: float) -> tuple[str, .
 
 
 def _by_cvxpy(C: Any, d: int) -> tuple[float, float]:
-    """Return the cost and the seconds of cvxpy with Clarabel, for identities as d × d diagonal blocks."""
+    """Return the cost and the seconds of cvxpy with Clarabel, with identities as d × d diagonal blocks."""
     n = C.shape[0]
     X = cp.Variable((n, n), PSD=True)
     constraints = (

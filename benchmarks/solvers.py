@@ -22,12 +22,12 @@ from .timing import fitted_exponent, format_seconds, format_table
 TOL = 1e-6
 SIZES = (10, 20, 40, 80, 160)
 ROUNDS = 3
-HELD_OUT_SEEDS = (101, 102, 103, 104, 105)  # no setting of ours or of the peer was chosen on these
+HELD_OUT_SEEDS = (101, 102, 103, 104, 105)  # not used to choose any setting of ours or of the peer
 
 
 @dataclass(frozen=True)
 class Run:
-    """One solve: its time, its KKT residual as `kkt_residual` measures it, and its outer iterations."""
+    """One solve: its time, its KKT residual by `kkt_residual`, and its outer iterations."""
 
     seconds: float
     residual: float
@@ -76,7 +76,7 @@ def solver_table(
 
 
 def held_out_table(seeds: tuple[int, ...] = HELD_OUT_SEEDS) -> str:
-    """Compare with the peer on SPD problems from held-out seeds, on which no setting was chosen."""
+    """Compare with the peer on SPD problems from held-out seeds, not used to choose settings."""
     rows, ratios = [], []
     for seed in seeds:
         cases = [case for case in benchmark_problems(seed) if isinstance(case.manifold, SPD)]
@@ -120,7 +120,7 @@ def _summary(ratios: NDArray[np.floating[Any]], labels: tuple[str, ...] = ("SPD"
 
 
 def scaling_table(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> str:
-    """Time the default method per Hessian product, all overheads included, for growing matrices."""
+    """Time the default method per Hessian product, with all overheads, for matrices of increasing size."""
     rows, seconds = [], []
     for n in sizes:
         case = determinant_under_trace(n)

@@ -1,4 +1,4 @@
-"""Guard the speed: measure a few ratios of our time to a peer's, and compare them with recorded ones."""
+"""Check the speed: measure a few ratios of our time to a peer's, and compare them with recorded ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 def speed_pairs() -> dict[str, Pair]:
-    """Return what is compared, by name."""
+    """Return the pairs to compare, by name."""
     rng, ours, peer = np.random.default_rng(0), SPD(70), SymmetricPositiveDefinite(70)
     x, y = ours.random_point(rng), ours.random_point(rng)
     u = ours.log(x, y)
@@ -70,7 +70,7 @@ def speed_pairs() -> dict[str, Pair]:
 def measure_ratios(
     pairs: Mapping[str, Pair], rounds: int = ROUNDS, report: Callable[[str], object] = print
 ) -> dict[str, float]:
-    """Return our processor time divided by the peer's, by name; both take turns, and the shortest counts."""
+    """Return our processor time divided by the peer's, by name; they alternate, and the shortest counts."""
     ratios = {}
     for name, pair in pairs.items():
         mine, theirs = best_seconds(pair, rounds=rounds, clock=time.process_time)
@@ -82,7 +82,7 @@ def measure_ratios(
 def slower_than_recorded(
     measured: Mapping[str, float], recorded: Mapping[str, float], tolerance: float = TOLERANCE
 ) -> list[str]:
-    """Return a line per ratio above `tolerance` times the recorded one, and per name on one side only."""
+    """Return a line per ratio above `tolerance` times the recorded one, and per name on only one side."""
     complaints = [f"{name}: recorded, but not measured" for name in recorded if name not in measured]
     for name, ratio in measured.items():
         if name not in recorded:
@@ -98,7 +98,7 @@ def check_speed(record: bool = False) -> bool:
     Parameters
     ----------
     record : bool
-        Write the measured ratios to the file of recorded ones instead.
+        Whether to record the measured ratios instead.
     """
     measured = measure_ratios(speed_pairs())
     if record:
@@ -114,7 +114,7 @@ def check_speed(record: bool = False) -> bool:
 
 
 def write_ratios(ratios: Mapping[str, float]) -> str:
-    """Return ratios as the text of a TOML file."""
+    """Format ratios as a TOML file."""
     lines = [f'"{name}" = {ratio:.3g}' for name, ratio in ratios.items()]
     return "\n".join(("# Written by: python -m benchmarks check --record", *lines, ""))
 
@@ -127,6 +127,6 @@ def _solve(case: BenchmarkProblem) -> Pair:
 
 
 def _bare_passes(X: np.ndarray) -> None:
-    """Do the two matrix products of a pass over all pairs, and nothing else."""
+    """Compute the two matrix products of a pass over all pairs, and nothing else."""
     for _ in range(_PASSES):
         (X @ X.T) @ X

@@ -20,16 +20,16 @@ _LARGE_METRICS = ("rpdml", "gmml")
 
 
 def study_table(n_funds: int = 697, n_large: int = 1000, first_decision: str = "2015-12-01") -> str:
-    """Time studies in processor time and return the tables.
+    """Measure the processor time of studies and return the tables.
 
     Parameters
     ----------
     n_funds : int
         Number of funds of the study with one metric at a time.
     n_large : int
-        Number of funds of the large study, 15 years long. The claim is about 5,000, which take minutes.
+        Number of funds of the large study over 15 years. The claim is for 5,000, which take minutes.
     first_decision : str
-        First day of its decisions, which end with 2017.
+        First day of its decisions, which end in 2017.
     """
     return f"{_table_by_metric(n_funds)}\n\n{_table_of_whole_studies(n_large, first_decision)}"
 
@@ -59,7 +59,7 @@ def _table_of_whole_studies(n_large: int, first_decision: str) -> str:
 
 
 def _measured(run: Callable[..., float], *arguments: object) -> tuple[float, float]:
-    """Run in a new process, so that the peak of its memory is its own: seconds and megabytes."""
+    """Run in a new process, so that the peak memory is its own; return seconds and megabytes."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         seconds = pool.submit(run, *arguments).result()
         return seconds, pool.submit(_peak).result()

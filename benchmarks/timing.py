@@ -1,4 +1,4 @@
-"""Fair timing of libraries against each other (the best of several runs, in turn), and tables."""
+"""Fair timing of libraries against each other (the best of several alternating runs), and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def best_seconds(
 ) -> list[float]:
     """Return the shortest time per call of each function.
 
-    The functions take turns, so that all of them see the same load of the machine.
+    The functions alternate, so that all see the same load of the machine.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def best_seconds(
     rounds : int
         Number of turns of each function.
     budget : float
-        Length of a turn, in seconds: short functions are called repeatedly.
+        Length of a turn in seconds; short functions are called repeatedly.
     clock : callable
-        Returns a time in seconds: of the day, or of the processor, which other processes disturb less.
+        Returns a time in seconds: wall-clock time, or processor time, which other processes disturb less.
     """
     counts = [max(1, round(budget / max(_seconds(f, 1, clock), 1e-7))) for f in functions]
     turns = [
@@ -74,7 +74,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def peak_megabytes(function: Callable[[], object]) -> float:
-    """Return Python's peak memory during a call, above what was there before."""
+    """Return Python's peak memory during a call, above the memory before."""
     tracemalloc.start()
     try:
         function()
@@ -84,7 +84,7 @@ def peak_megabytes(function: Callable[[], object]) -> float:
 
 
 def fitted_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """Return p of seconds ≈ c · sizeᵖ, fitted by least squares of the logarithms."""
+    """Return p of seconds ≈ c · sizeᵖ, fitted by least squares on logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 

@@ -1,1 +1,1 @@
-"""Problems with known answers, and checks of answers: shared by tests, fuzzing and benchmarks."""
+"""Problems with known solutions, and checks of solutions, for tests, fuzzing and benchmarks."""

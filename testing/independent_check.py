@@ -1,8 +1,8 @@
-"""Check the answer of a solver by finite differences of cost and constraints alone.
+"""Check the solution of a solver by finite differences of cost and constraints alone.
 
-Nothing of `geodual.optimize` is used, and no derivative of the problem. A point x gets coordinates a ∈ Rᵈ:
+Neither `geodual.optimize` nor derivatives of the problem are used. A point x gets coordinates a ∈ Rᵈ:
 x(a) = retract(x, Σ aᵢeᵢ) with an orthonormal basis e of the tangent space. The basis is found by differencing
-points and measuring their velocities with metrics written out below. In these coordinates a manifold is flat
+points and measuring their velocities with metrics written out below. In these coordinates, a manifold is flat
 space, so that gradients and Hessians at a = 0 are those of ordinary functions.
 """
 
@@ -24,12 +24,12 @@ Array = NDArray[np.floating[Any]]
 
 STEP = 3e-4  # of first differences: their error, of order 4, and rounding errors are both about 1e-12
 WIDE_STEP = 1e-3  # of second differences: their error, of order 2, and rounding errors are below 1e-5
-RELATIVE = 1e-7  # error of a gradient, relative to its terms, that is left to finite differences
-SLACK = 10.0  # an answer may exceed its tolerance by this factor: units are measured in other ways here
-ACTIVE = 1e-6  # relative value of an inequality from which it counts as active
-CURVATURE = 1e-3  # relative negative curvature that counts as a way down
-NEIGHBORS = (1e-2, 1e-3, 1e-4)  # distances at which to look for a feasible neighbor in a direction
-TRIES = 10  # random directions in which neighbors are looked for
+RELATIVE = 1e-7  # allowed error of a gradient by finite differences, relative to its terms
+SLACK = 10.0  # factor by which tolerances may be exceeded, because units are measured differently here
+ACTIVE = 1e-6  # relative value of an inequality above which it counts as active
+CURVATURE = 1e-3  # relative negative curvature that counts as a descent direction
+NEIGHBORS = (1e-2, 1e-3, 1e-4)  # distances at which to search for a feasible neighbor in a direction
+TRIES = 10  # random directions for the search for neighbors
 
 _EPS = float(np.finfo(float).eps)
 _WEIGHTS = {-2: 1.0 / 12.0, -1: -2.0 / 3.0, 1: 2.0 / 3.0, 2: -1.0 / 12.0}  # central difference of order 4
@@ -37,7 +37,7 @@ _WEIGHTS = {-2: 1.0 / 12.0, -1: -2.0 / 3.0, 1: 2.0 / 3.0, 2: -1.0 / 12.0}  # cen
 
 @dataclass(frozen=True)
 class Verdict:
-    """How far an answer is from the KKT conditions, in units of what is allowed: all parts must be at most 1.
+    """The violation of the KKT conditions by a solution, relative to what is allowed: at most 1 in all parts.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Verdict:
     sign : float
         Infinite if an inequality has a negative multiplier, otherwise 0.
     fall : float
-        By how much the cost falls on the way to a feasible neighbor; 0 if it rises.
+        Decrease of the cost at a feasible neighbor; 0 if it increases.
     terms : float
-        How far a multiplier of a term g(c(x)) is from a subgradient, or the value of the term from c(x).
+        Distance of a term's multiplier from a subgradient, or of its value from c(x).
     """
 
     stationarity: float
@@ -62,11 +62,11 @@ class Verdict:
     def is_kkt_point(self) -> bool:
         """Whether the KKT conditions hold."""
         parts = (self.stationarity, self.feasibility, self.complementarity, self.sign, self.terms)
-        return all(part <= 1.0 for part in parts)  # false for NaN
+        return all(part <= 1.0 for part in parts)  # False for NaN
 
     @property
     def is_minimum(self) -> bool:
-        """Whether no neighbor that was tried is both feasible and better."""
+        """Whether none of the tried neighbors is both feasible and better."""
         return self.fall <= 1.0
 
 
@@ -84,17 +84,17 @@ def check_answer(
     Parameters
     ----------
     problem : Problem
-        The problem, of which only `manifold` and the values of cost and constraints are used.
+        The problem; only `manifold` and the values of cost and constraints are used.
     start : point
-        Where the solver started; `docs/notation.md` defines the units of residuals by the sizes there.
+        Start of the solver; `docs/notation.md` defines the units of residuals by the sizes there.
     x : point
-        The answer.
+        The solution.
     multipliers, equality_multipliers : array
-        The multipliers of the answer.
+        The multipliers of the solution.
     tol : float
         The tolerance that the solver claims to have reached.
     terms : sequence of TermValue
-        The terms of the answer, each with its `value` and `multiplier`.
+        The terms of the solution, each with its `value` and `multiplier`.
     """
     there = LocalFunctions(problem, start)
     here = LocalFunctions(problem, x)
@@ -131,7 +131,7 @@ def check_result(problem: Any, start: Any, result: Any) -> Verdict:
 def _term_answers(
     here: LocalFunctions, terms: Sequence[Any], sizes: Array, cost_unit: float
 ) -> list[TermAnswer]:
-    """Return what the solver says about each term; the unit of a map is the median size of its entries."""
+    """Return the solver's claims about each term; the unit of a map is the median size of its entries."""
     answers, first = [], 0
     for term, said in zip(here.problem.terms, terms, strict=True):
         c = map_value(term, here.x)
@@ -161,7 +161,7 @@ class LocalFunctions:
         return np.concatenate([[self.problem.cost(y)], *values, *maps])
 
     def term_cost(self, values: Array) -> float:
-        """Return Σ g(c), given what calling it at a point returns."""
+        """Return Σ g(c), given the result of a call at a point."""
         shapes = [map_value(term, self.x).shape for term in self.problem.terms]
         return sum(
             term.function.value(c) for term, c in zip(self.problem.terms, _split(values, shapes), strict=True)
@@ -176,7 +176,7 @@ class LocalFunctions:
         return np.reshape(columns, (len(directions), len(self.values))).T
 
     def terms(self, weights: Array) -> float:
-        """Return the size of the gradients that a weighted sum is made of, before they cancel."""
+        """Return the size of the gradients in a weighted sum, before they cancel."""
         return float(np.abs(weights) @ np.linalg.norm(self.jacobian, axis=1))
 
     def hessian(self, weights: Array, directions: Array) -> Array:
@@ -219,7 +219,7 @@ def _orthonormal_tangents(manifold: Manifold, x: Any) -> list[Any]:
 
 
 def _isometric_chart(manifold: Manifold, x: Any) -> Callable[[Any], Array]:
-    """Return a map of points to vectors that keeps the lengths of tangent vectors at `x`."""
+    """Return a map of points to vectors that preserves the lengths of tangent vectors at `x`."""
     if isinstance(manifold, (Product, Power)):
         factors = manifold.factors if isinstance(manifold, Product) else [manifold.manifold] * manifold.n
         charts = [_isometric_chart(factor, part) for factor, part in zip(factors, x, strict=True)]
@@ -303,7 +303,7 @@ def _greatest_fall(
     slope: float,
     answers: Sequence[TermAnswer],
 ) -> float:
-    """Return by how much the cost falls at a feasible neighbor, in units of what is allowed."""
+    """Return the decrease of the cost at a feasible neighbor, relative to what is allowed."""
     rows, shapes = here.jacobian[1 : len(active) + 1][active], [answer.c.shape for answer in answers]
     maps = [_split(column, shapes) for column in here.jacobian.T]
     for k, answer in enumerate(answers):
@@ -345,7 +345,7 @@ def _fall(
     normal: Array,
     answers: Sequence[TermAnswer],
 ) -> float:
-    """Move a neighbor onto the feasible set and return by how much its cost is lower; −∞ if that fails."""
+    """Move a neighbor onto the feasible set and return the decrease of its cost; −∞ if that fails."""
     m, shapes = len(active), [answer.c.shape for answer in answers]
     lam, is_equality = weights[1 : m + 1], np.arange(m) >= n_inequalities
     for _ in range(4):
@@ -360,8 +360,8 @@ def _fall(
         a = a - normal @ wrong
     if (np.abs(excess[~active]) > 0.0).any() or not np.isfinite(values).all():
         return -np.inf
-    # The violation of the answer, which its tolerance allows, lowers its cost by ⟨λ, c⟩: add that again. What
-    # is left of the violation of the neighbor counts twice its price.
+    # The violation allowed by the tolerance lowers the cost of the solution by ⟨λ, c⟩: add this again. The
+    # remaining violation of the neighbor counts at twice its price.
     cost = here.values[0] + lam @ here.values[1 : m + 1] + sum(answer.cost for answer in answers)
     there = values[0] + sum(answer.cost_at(each) for answer, each in zip(answers, maps, strict=True))
     return float(cost - there - 2.0 * np.abs(lam) @ np.abs(excess))

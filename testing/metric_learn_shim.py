@@ -1,4 +1,4 @@
-"""Make metric-learn 0.7 run: it passes scikit-learn `force_all_finite`, which has been renamed."""
+"""Make metric-learn 0.7 run: it passes `force_all_finite` to scikit-learn, which renamed it."""
 
 import functools
 import warnings
@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-with warnings.catch_warnings():  # it imports names that scikit-learn is about to remove
+with warnings.catch_warnings():  # it imports names that scikit-learn will remove
     warnings.simplefilter("ignore", FutureWarning)
     import metric_learn
     import metric_learn._util
@@ -16,7 +16,7 @@ with warnings.catch_warnings():  # it imports names that scikit-learn is about t
 
 @contextmanager
 def working_metric_learn() -> Iterator[ModuleType]:
-    """Yield metric-learn; within the block, its calls of scikit-learn's validation are translated."""
+    """Yield metric-learn; within the block, its calls to scikit-learn's validation are translated."""
     patches = {name: _translated(getattr(metric_learn._util, name)) for name in ("check_array", "check_X_y")}
     with patch.multiple(metric_learn._util, **patches):
         yield metric_learn

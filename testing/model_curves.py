@@ -1,9 +1,9 @@
-"""Refutes what `geodual.model` claims about an expression, by its values along random curves.
+"""Refute the claims of `geodual.model` about an expression by its values along random curves.
 
-A curve has five points at equal distances. If |φ‴| ≤ M φ″ along a curve of unit speed, second differences of
-φ with a step h change by a factor of at most exp(M h) from one place to the next, and if φ″ ≥ m, they are at
-least m h². So no derivative has to be approximated. Sums of exponentials with nonnegative weights have
-positive semidefinite Hankel matrices.
+A curve has five equidistant points. If |φ‴| ≤ M φ″ along a curve of unit speed, second differences of φ with
+step h change by a factor of at most exp(M h) from point to point, and if φ″ ≥ m, they are at least m h². So
+derivatives need not be approximated. Sums of exponentials with nonnegative weights have positive semidefinite
+Hankel matrices.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Curve:
 
     @property
     def step(self) -> float:
-        """Distance of two points that follow each other."""
+        """Distance between consecutive points."""
         return float(np.linalg.norm(self.speeds)) / 4.0
 
 
@@ -70,7 +70,7 @@ def scaled_tangent(variable: Variable, x: Any, length: float, rng: np.random.Gen
 
 
 def draw_curve(variables: Sequence[Variable], geometry: Geometry, rng: np.random.Generator) -> Curve:
-    """Return a random geodesic of length 0.01 to 3, or a segment, in which some variables may rest."""
+    """Return a random geodesic of length 0.01 to 3, or a segment, in which some variables may be constant."""
     length = float(np.exp(rng.uniform(np.log(1e-2), np.log(3.0))))
     shares = rng.standard_normal(len(variables)) * (rng.uniform(size=len(variables)) < 0.8)
     shares = shares if shares.any() else np.ones(len(variables))
@@ -108,7 +108,7 @@ class Values:
 
 
 def values_along(outputs: Sequence[Expression], variables: Sequence[Variable], curve: Curve) -> list[Values]:
-    """Return the values of expressions at the five points; NaN or an empty list where they have none."""
+    """Return the values of expressions at the five points; NaN or an empty list where they are undefined."""
     graph = Graph(outputs, variables)
     leaves = {k: graph.nodes[k].held for k in graph.other_leaves()}
     try:
@@ -127,7 +127,7 @@ def values_along(outputs: Sequence[Expression], variables: Sequence[Variable], c
 
 
 def _condition(at: Sequence[Evaluation], graph: Graph) -> float:
-    """Return the largest condition number of matrices that are inverted along a curve, for their errors."""
+    """Return the largest condition number of inverted matrices along a curve, to bound errors."""
     worst = 1.0
     inverted = {
         j
@@ -145,7 +145,7 @@ def _condition(at: Sequence[Evaluation], graph: Graph) -> float:
 
 
 def refutations(facts: Facts, values: Values, curve: Curve, moduli: float = 0.0) -> Iterator[str]:
-    """Return the claims that values along a curve refute; `moduli` is Σ m ‖velocity‖² of the curve."""
+    """Return the claims refuted by values along a curve; `moduli` is Σ m ‖velocity‖² of the curve."""
     v, error = values.at, values.error
     matrix = facts.is_matrix
     if not _has_sign(v, facts.sign, error, matrix):
@@ -170,7 +170,7 @@ def refutations(facts: Facts, values: Values, curve: Curve, moduli: float = 0.0)
 
 
 def _least(a: np.ndarray, matrix: bool) -> float:
-    """Return the least entry, or eigenvalue."""
+    """Return the smallest entry, or eigenvalue."""
     return float(np.linalg.eigvalsh(a).min() if matrix else a.min(initial=np.inf))
 
 
@@ -235,7 +235,7 @@ def _rates(rate: float, v: np.ndarray, error: float, matrix: bool, step: float) 
 
 
 def refute(expression: Expression, rng: np.random.Generator, curves: int) -> tuple[list[str], int]:
-    """Return the claims about an expression and its parts that curves refute, and how many had values."""
+    """Return the claims about an expression and its parts refuted by curves, and how many had values."""
     variables, nodes = expression.variables(), nodes_of([expression])
     nodes = [node for node in nodes if node.variables()]
     geometries: list[Geometry] = ["geodesic"]

@@ -1,4 +1,4 @@
-"""The absolute KKT residual, by which different solvers are compared."""
+"""The absolute KKT residual, for comparing different solvers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Residual:
 
 
 def kkt_residual(case: BenchmarkProblem, x: Any, lam: Array, y: Array) -> Residual:
-    """Measure how far a point and its multipliers are from the KKT conditions, in absolute terms.
+    """Measure the absolute violation of the KKT conditions by a point and its multipliers.
 
     Parameters
     ----------
     case : BenchmarkProblem
         The problem.
     x : point
-        Where to measure.
+        The point.
     lam, y : array
         Multipliers of all inequalities and of all equalities.
 

@@ -1,4 +1,4 @@
-"""Random expressions of `geodual.model`, of all atoms and manifolds, with no regard for convexity."""
+"""Random expressions of `geodual.model` with all atoms and manifolds, convex or not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ N = 3  # size of all vectors and matrices
 
 
 class Draw:
-    """Draws expressions.
+    """Draw expressions.
 
     Parameters
     ----------
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
 
     def __init__(self, seed: int) -> None:
@@ -38,7 +38,7 @@ class Draw:
         return choices[self.rng.integers(len(choices))]
 
     def choose(self, *makers: Callable[[], Expression]) -> Expression:
-        """Return what one of the makers makes; another one if that is an error."""
+        """Return the result of one of the makers; if it raises an error, of another one."""
         for _ in range(20):
             try:
                 return self.pick(*makers)()  # type: ignore[no-any-return]
@@ -53,7 +53,7 @@ class Draw:
         return np.asarray([a, np.abs(a), np.abs(a) * (a > -0.3), -np.abs(a)][kind])
 
     def psd(self) -> np.ndarray:
-        """Return a symmetric matrix, most often positive definite or semidefinite."""
+        """Return a symmetric matrix, usually positive definite or semidefinite."""
         a = self.rng.standard_normal((N, N + 1 if self.rng.uniform() < 0.6 else 1))
         a = a @ a.T
         return np.asarray(self.pick(a, a, a, -a, a - np.eye(N)))

@@ -1,9 +1,9 @@
-"""Check what a solver says about terms g(c(x)), by values of g alone.
+"""Check a solver's claims about terms g(c(x)) by values of g alone.
 
 The multiplier y of a term must be a subgradient of g at p, the value of the term: g(w) ≥ g(p) + ⟨y, w − p⟩
-for all w. We test that at many w, near and far, and along coordinates. p must be c(x) up to the tolerance.
-And no neighbor of x may be lower. Nothing of the solver is used; prox operators serve only to find points w
-at which g is finite, where its value confirms that, and the neighbors to try.
+for all w. We test this at many w, near and far, and along coordinates. p must equal c(x) up to the tolerance,
+and no neighbor of x may be lower. Nothing from the solver is used; prox operators serve only to find
+neighbors to try, and points w where g is finite, which its value confirms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def map_value(term: Any, x: Any) -> Array:
 
 @dataclass(frozen=True)
 class TermAnswer:
-    """What a solver says about a term, with what is needed to test it.
+    """A solver's claims about a term, with the quantities to test them.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class TermAnswer:
 
     @property
     def distance(self) -> float:
-        """How far c(x) is from p, in units of c; infinite if g is infinite at p."""
+        """Distance of c(x) from p, in units of c; infinite if g is infinite at p."""
         away = float(np.abs(self.c - self.p).max(initial=0.0)) / self.unit
         return away if np.isfinite(self.function.value(self.p)) else np.inf
 
     @property
     def excess(self) -> float:
-        """The greatest g(p) + ⟨y, w − p⟩ − g(w) over points w, in units of the cost and of the way to w."""
+        """The largest g(p) + ⟨y, w − p⟩ − g(w) over points w, in units of the cost and the distance to w."""
         at_p, greatest = self.function.value(self.p), 0.0
         for w in self._points():
             step = w - self.p
@@ -103,12 +103,12 @@ class TermAnswer:
         return np.asarray(vectors[:, values < _STILL].T)
 
     def off(self, c: Array) -> Array:
-        """Return how far c is from where g has no kink but its own at p, along the normals."""
+        """Return the distance of c, along the normals, from the points where g has the same kinks as at p."""
         t = self.unit**2 / self.cost_unit
         return np.asarray(self.normals @ np.ravel(c - self.function.prox(c + t * self.y, t)))
 
     def cost_at(self, c: Array) -> float:
-        """Return g(c); where that is infinite, g at the nearest point plus twice the price of the way."""
+        """Return g(c); if infinite, g at the nearest point plus twice the price of the distance."""
         value = float(self.function.value(c))
         if np.isfinite(value):
             return value
@@ -117,5 +117,5 @@ class TermAnswer:
 
     @property
     def cost(self) -> float:
-        """g(p), and the price of the way from p to c(x), which the tolerance allows."""
+        """g(p) plus the price of the distance from p to c(x), which the tolerance allows."""
         return float(self.function.value(self.p) + np.sum(self.y * (self.c - self.p)))

@@ -50,7 +50,7 @@ def test_example_is_a_page_of_the_gallery(path: Path) -> None:
     title, underline, empty, *text = (ast.get_docstring(tree) or "").splitlines()
     assert underline == "=" * len(title)
     assert empty == ""
-    assert "What to see:" in " ".join(text)
+    assert "What to look for:" in " ".join(text)
     assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.Module(tree.body[-4:], [])))
     imports = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     public = {"manifolds", "optimize", "optimize.autodiff", "semidefinite"}

@@ -1,8 +1,8 @@
 """The accuracy studies: metrics for nearest neighbors, classifiers and regressors, on real data sets.
 
-``python -m benchmarks accuracy`` shows ranks, tests and times of each study, on the sets that settings were
-chosen on and on those that were looked at once. ``--parts`` chooses studies. A run that is interrupted goes
-on from its folder of results; ``--fresh RPDML`` measures our own methods again after a change of their code.
+``python -m benchmarks accuracy`` shows ranks, tests and times of each study, on the sets used to choose
+settings and on those that were evaluated once. ``--parts`` selects studies. An interrupted run resumes from
+its folder of results; ``--fresh RPDML`` measures our own methods again after a change of their code.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ def accuracy_table(
     peers_only: bool = False,
     report: Callable[[str], object] = print,
 ) -> str:
-    """Run the studies and return their tables; save a diagram of ranks per study in the folder of results.
+    """Run the studies and return their tables; save a diagram of the ranks of each in the folder of results.
 
     Parameters
     ----------
     parts : sequence of str
         "metrics", "machines" and "regression"; all by default.
     halves : sequence of str
-        "development", on which defaults were chosen, and "held-out", which was looked at once afterward.
+        "development", on which defaults were chosen, and "held-out", which was evaluated once afterward.
     n_seeds : int
-        Number of times that five folds are drawn; with many samples, two of the five are tested.
+        Number of draws of five folds; with many samples, two of the five are tested.
     cache : Path
-        Folder of results; an interrupted run goes on from there.
+        Folder of results; an interrupted run resumes from there.
     fresh : sequence of str
-        Methods whose name has one of these parts are measured again.
+        Methods whose name contains one of these are measured again.
     peers_only : bool
-        Whether to leave out our own methods.
+        Whether to omit our own methods.
     report : callable
         Receives lines of progress.
     """

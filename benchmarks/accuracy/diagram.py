@@ -1,4 +1,4 @@
-"""The critical-difference diagram: mean ranks on a line, with bars over methods that are not told apart."""
+"""The critical-difference diagram: mean ranks on a line, with bars over methods that do not differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def groups(ranks: Sequence[float], difference: float) -> list[tuple[int, int]]:
 
 
 def draw(panels: Mapping[str, tuple[Mapping[str, float], float]], path: Path, marked: str) -> None:
-    """Draw one diagram per panel, one under the other, and save the figure.
+    """Draw one diagram per panel, one below the other, and save the figure.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Peers with a Laplace kernel: a support vector machine with L1 distances, and recursive feature machines.
 
-The recursive feature machine is kernel ridge regression in a metric that it learns from itself: the mean
-squared gradients of its own function are the weights of the features in the next round (A. Radhakrishnan et
-al., arXiv 2212.13881; with a diagonal metric and also L1 distances, as in xRFM, arXiv 2508.10053).
+The recursive feature machine is kernel ridge regression in a metric learned from itself: the mean squared
+gradients of its function are the weights of the features in the next round (A. Radhakrishnan et al., arXiv
+2212.13881; with a diagonal metric and also L1 distances, as in xRFM, arXiv 2508.10053).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 BANDWIDTHS = (0.5, 1.0, 2.0, 4.0)  # in units of the median distance
 RIDGES = (1e-4, 1e-2, 1.0)  # in units of a hundredth of the number of samples
 DISTANCES = ("cityblock", "euclidean")
-HOLDOUT = 5  # one part in five of the training samples serves to choose
+HOLDOUT = 5  # a fifth of the training samples is used for choices
 
 
 def median_distance(D: Array) -> float:
@@ -98,7 +98,7 @@ class Machine(NamedTuple):
         return np.exp(-self.distances(X) / self.h) @ self.coef + self.offset
 
     def squared_gradients(self, X: Array) -> Array:
-        """Return the squared derivative by each feature, summed over outputs, in the mean over the rows of X.
+        """Return the squared derivative by each feature, summed over outputs and averaged over the rows of X.
 
         The kernel has a kink where the distance, or with "cityblock" one difference, is zero; its derivative
         counts as zero there.
@@ -120,7 +120,7 @@ class Machine(NamedTuple):
 
 
 def rounds(X: Array, Y: Array, distance: str, bandwidth: float, ridge: float) -> Iterator[Machine]:
-    """Yield machines without end, each in the metric that the one before it implies; the first is plain."""
+    """Yield machines endlessly, each in the metric implied by the previous one; the first is plain."""
     m = np.ones(X.shape[1])
     offset = Y.mean(axis=0)
     while True:
@@ -136,12 +136,12 @@ def rounds(X: Array, Y: Array, distance: str, bandwidth: float, ridge: float) ->
 
 
 class _RecursiveFeatureMachine(BaseEstimator):
-    """Distance, bandwidth, ridge and number of rounds are chosen on a fifth of the samples.
+    """Base class; distance, bandwidth, ridge and number of rounds are chosen on a fifth of the samples.
 
     Parameters
     ----------
     max_rounds : int
-        Largest number of machines in a row.
+        Maximum number of consecutive machines.
     """
 
     def __init__(self, max_rounds: int = 4) -> None:
@@ -179,9 +179,7 @@ class RFMClassifier(ClassifierMixin, _RecursiveFeatureMachine):
 
     def _loss(self, outputs: Array, Y: Array) -> tuple[float, ...]:
         wrong = outputs.argmax(axis=1) != Y.argmax(axis=1)
-        return float(wrong.mean()), float(
-            ((outputs - Y) ** 2).mean()
-        )  # the second decides between equal errors
+        return float(wrong.mean()), float(((outputs - Y) ** 2).mean())  # the second breaks ties
 
 
 class RFMRegressor(RegressorMixin, _RecursiveFeatureMachine):

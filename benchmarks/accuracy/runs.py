@@ -1,4 +1,4 @@
-"""Cross-validate the methods on the data sets, with a cache on disk, so that a run can be resumed."""
+"""Cross-validate the methods on the data sets, with a cache on disk to resume interrupted runs."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from geodual.atomic_file import write_atomically
 
 from .data_sets import FOLDS, DataSet, Reader
 
-ALL_FOLDS = 1100  # samples up to which all five folds are tested; otherwise two of them
+ALL_FOLDS = 1100  # largest number of samples for which all five folds are tested; otherwise two of them
 Report = Callable[[str], object]
 
 
 def measure(
     sets: Mapping[str, Reader], methods: Mapping[str, Any], seeds: Sequence[int], cache: Path, report: Report
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Run all methods on all sets that can be read.
+    """Run all methods on all available sets.
 
     Parameters
     ----------
     sets : dict
-        How to read each set, by name.
+        The readers of the sets, by name.
     methods : dict
         Estimators by name.
     seeds : sequence of int
-        Each seed makes five folds, of which two are tested with many samples.
+        Each seed makes five folds; with many samples, two of them are tested.
     cache : Path
-        Folder of results: what is there already is not run again.
+        Folder of results; existing ones are not computed again.
     report : callable
-        Receives lines of progress, and what is missing.
+        Receives lines of progress, and the missing sets.
 
     Returns
     -------
     found : list of str
         The sets that could be read.
     scores : array of shape (n_sets, n_methods)
-        Share of test samples classified rightly; of regressors, the RMSE over the standard deviation of the
-        targets. The mean of all folds.
+        Share of correctly classified test samples or, for regressors, the RMSE over the standard deviation of
+        the targets; the mean of all folds.
     seconds : array of the same shape
-        Processor time of a fit, the mean of all folds.
+        Processor time of a fit; the mean of all folds.
     """
     cache.mkdir(parents=True, exist_ok=True)
     found, rows = [], []
@@ -71,7 +71,7 @@ def measure(
 
 
 def forget(cache: Path, part: str) -> int:
-    """Remove the results of all methods whose name has a part, and return their number."""
+    """Remove the results of all methods whose name contains a text, and return their number."""
     stored = [(path, path.name.rsplit("__", 3)) for path in cache.glob("*__*__*__*.json")]
     paths = [path for path, (_, method, _, _) in stored if _file_name(part) in method]
     for path in paths:
@@ -82,9 +82,9 @@ def forget(cache: Path, part: str) -> int:
 def _cell(
     cache: Path, name: str, data: DataSet, method: str, seed: int, methods: Mapping[str, Any]
 ) -> list[list[float]]:
-    """Return scores and seconds of one method on one set, from the cache if they are there."""
+    """Return scores and seconds of one method on one set, from the cache if possible."""
     learner = methods[method]
-    # Another setting of a method, or other data, must not find the old result.
+    # Other settings of a method, or other data, must not reuse the old result.
     text = f"{learner!r} {data.X.shape} {data.X.sum():.9g} {data.y.sum():.9g} {seed}"
     key = hashlib.sha256(text.encode()).hexdigest()[:12]
     path = cache / f"{_file_name(name)}__{_file_name(method)}__{seed}__{key}.json"
@@ -106,7 +106,7 @@ def _cross_validated(learner: Any, data: DataSet, seed: int) -> list[list[float]
     for train, test in folds if len(data.X) <= ALL_FOLDS else folds[:2]:
         fitted = clone(learner)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of convergence, or of constant features in a fold
+            warnings.simplefilter("ignore")  # about convergence, or constant features in a fold
             started = time.process_time()
             fitted.fit(data.X[train], data.y[train])
             seconds.append(time.process_time() - started)

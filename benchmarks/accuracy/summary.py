@@ -12,23 +12,23 @@ from scipy.stats import rankdata, studentized_range, wilcoxon
 from ..timing import format_table
 from .methods import Study
 
-_LEAST_SECONDS = 1e-4  # shorter processor times are not measured well
+_LEAST_SECONDS = 1e-4  # shorter processor times are not accurate
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What was measured on some of the sets.
+    """The measurements on some of the sets.
 
     Attributes
     ----------
     title : str
-        Which sets they are.
+        Description of the sets.
     study : Study
-        The methods, and what they are compared with.
+        The methods and their comparisons.
     sets : list of str
         Names of the sets.
     scores : array of shape (n_sets, n_methods)
-        Shares of samples classified rightly, or errors of regressors.
+        Shares of correctly classified samples, or errors of regressors.
     seconds : array of shape (n_sets, n_methods)
         Processor times of a fit.
     """
@@ -40,12 +40,12 @@ class Results:
     seconds: NDArray[np.float64]
 
     def column(self, name: str) -> int:
-        """Return the place of a method."""
+        """Return the column of a method."""
         return list(self.study.methods).index(name)
 
     @property
     def merits(self) -> NDArray[np.float64]:
-        """How good each method is on each set: accuracy in per cent, or minus the logarithm of the error."""
+        """Merit of each method on each set: accuracy in percent, or minus the logarithm of the error."""
         return (-np.log(self.scores) if self.study.regression else 100.0 * self.scores).round(8)
 
     @property
@@ -70,13 +70,13 @@ class Results:
 
 
 def critical_difference(n_methods: int, n_sets: int) -> float:
-    """Return the difference of mean ranks that Nemenyi's test calls significant at 5 %."""
+    """Return the smallest difference of mean ranks that is significant at 5 % by Nemenyi's test."""
     quantile = float(studentized_range.ppf(0.95, n_methods, np.inf)) / np.sqrt(2.0)
     return quantile * float(np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_sets)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values that are adjusted for the number of tests, by Holm's method."""
+    """Return p-values adjusted for the number of tests by Holm's method."""
     order = np.argsort(p_values)
     adjusted = np.empty(len(p_values))
     steps = np.asarray(p_values)[order] * np.arange(len(p_values), 0, -1)

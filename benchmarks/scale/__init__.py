@@ -1,1 +1,1 @@
-"""How fits grow with samples, features, threads and workers: ``python -m benchmarks scale``."""
+"""Scaling of fits with samples, features, threads and workers: ``python -m benchmarks scale``."""

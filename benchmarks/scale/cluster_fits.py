@@ -17,7 +17,7 @@ from ..samples import classes
 from .fits import GAP
 from .rows import Row, cores_in_use, trust
 
-_FEW, _MANY = 4, 60  # empty tasks of a pass, to tell overhead per pass from overhead per task
+_FEW, _MANY = 4, 60  # empty tasks of a pass, to separate overhead per pass from overhead per task
 _TURNS = 3
 _KINDS = ("losses", "products", "moment", "bin_counts", "collect")  # tasks of passes, by function
 
@@ -30,9 +30,9 @@ class ClusterFit(NamedTuple):
     n_samples : int
         Size.
     seconds : float
-        Time of the day.
+        Wall-clock time.
     executed : int
-        Number of tasks that the workers did.
+        Number of tasks executed by the workers.
     tasks : dict
         Number of the tasks of passes, by function.
     W : array of shape (n_features, n_features)
@@ -49,7 +49,7 @@ class ClusterFit(NamedTuple):
 def fit_on_workers(
     n_workers: int, sizes: Sequence[int], n_features: int, C: float = 100.0
 ) -> list[ClusterFit]:
-    """Start a cluster on this machine, and fit RPDML to all pairs of growing numbers of samples on it."""
+    """Start a cluster on this machine, and fit RPDML to all pairs of increasing numbers of samples on it."""
     fits = []
     with local_cluster(n_workers) as cluster, Client(cluster) as client:
         X, y = classes(1_000, n_features)
@@ -68,7 +68,7 @@ def fit_on_workers(
 
 
 def measure_overhead(n_workers: int = 2, n_features: int = 70) -> tuple[float, float]:
-    """Return the seconds of a pass whose tasks do nothing, and of each of its tasks."""
+    """Return the seconds of a pass with empty tasks, and of each task."""
     with local_cluster(n_workers) as cluster, Client(cluster):
         seconds = {}
         for count in (_FEW, _MANY):
@@ -87,7 +87,7 @@ def cluster_rows(
     n_features: int = 70,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit on one worker and on two, and here."""
+    """Fit on one worker, on two workers, and locally."""
     note = trust([cores_in_use()])
     fits = {n: fit_on_workers(n, sizes, n_features) for n in (1, 2)}
     per_pass, per_task = measure_overhead(2, n_features)
@@ -127,11 +127,11 @@ def _difference(A: Any, B: Any) -> float:
 
 
 def _tasks_done(client: Client) -> int:
-    """Return the number of tasks that all workers did."""
+    """Return the number of tasks executed by all workers."""
     return sum(client.run(lambda dask_worker: dask_worker.state.executed_count).values())
 
 
 def _task_counts(cluster: Any) -> dict[str, int]:
-    """Return the number of the tasks done so far, by function."""
+    """Return the number of tasks executed so far, by function."""
     prefixes = cluster.scheduler.task_prefixes
     return {kind: prefixes[kind].state_counts["memory"] if kind in prefixes else 0 for kind in _KINDS}

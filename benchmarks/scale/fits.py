@@ -1,4 +1,4 @@
-"""Whole fits: growth with the number of samples, memory, threads, and what sampled pairs are worth."""
+"""Whole fits: scaling with the number of samples, memory, threads, and the quality of sampled pairs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZES = (1_000, 2_000, 5_000, 8_000, 10_000, 20_000)
 CS = (100.0, 1000.0)
 GAP = 1e-6
 _TURNS = 3  # of short fits; the shortest time counts
-_LONG = 1.0  # processor seconds from which a fit is timed once
+_LONG = 1.0  # processor seconds above which a fit is timed once
 _GROWTH = 8_000  # samples of the bar of memory
 _MEGABYTES = 818.0 / 5.0
 _EXPONENT = 2.0
@@ -47,7 +47,7 @@ def fit_rows(
     n_features: int = 70,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit RPDML to all pairs of growing numbers of samples, on one thread.
+    """Fit RPDML to all pairs of increasing numbers of samples, on one thread.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def thread_rows(
     n_samples: int = 20_000, n_features: int = 70, report: Callable[[str], object] = print
 ) -> list[Row]:
     """Fit with one and with two threads, in turn; needs a quiet machine."""
-    # The fits themselves are part of the load later, so only the load before them tells.
+    # Later, the fits themselves are part of the load, so measure the load before them.
     size, note = f"{n_samples:,} × {n_features}", trust([cores_in_use()])
     with TemporaryDirectory() as folder:
         path = write_samples(folder, n_samples, n_features)
@@ -119,7 +119,7 @@ def thread_rows(
 def busy_rows(
     n_samples: int = 5_000, n_features: int = 70, report: Callable[[str], object] = print
 ) -> list[Row]:
-    """Fit with default settings and with one thread, beside one busy process per core."""
+    """Fit with default settings and with one thread, next to one busy process per core."""
     size, note = f"{n_samples:,} × {n_features}", trust([cores_in_use()])
     with TemporaryDirectory() as folder, busy_cores():
         path = write_samples(folder, n_samples, n_features)
@@ -135,7 +135,7 @@ def busy_rows(
 
 @contextmanager
 def busy_cores() -> Iterator[None]:
-    """Keep every core busy with a process that only counts time."""
+    """Keep every core busy with a process in an endless loop."""
     processes = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
@@ -151,14 +151,14 @@ def sample_rows(
     sizes: Sequence[int] = _SHARES,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit some of the samples, and see how far the objective of all pairs is above its optimum there.
+    """Fit some of the samples, and measure how far the objective of all pairs is above its optimum.
 
     Parameters
     ----------
     n_samples, n_features : int
         Size of all samples.
     sizes : sequence of int
-        Numbers of samples that are fitted.
+        Numbers of samples in the fits.
     report : callable
         Receives a line for each fit.
     """
@@ -220,7 +220,7 @@ def neighbor_rows(
     n_features: int = 20,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit the learners of neighbors with their default settings to growing numbers of samples."""
+    """Fit the learners for neighbors with default settings to increasing numbers of samples."""
     rows = []
     for n in sizes:
         size, bars = f"{n:,} × {n_features}", _MANY_BARS if n == 1_000_000 else (None, None)
@@ -244,7 +244,7 @@ def anchor_rows(
     anchors: Sequence[int] = (5_000, 10_000, 20_000),
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit the neighbors of some samples, and see how far the metric is from that of all neighbors."""
+    """Fit the neighbors of some samples, and compare the metric with that of all neighbors."""
     X, y = classes(n_samples, n_features)
     every = RPDML(pairs=LocalPairs(anchors="all")).fit(X, y).W_
     rows = []

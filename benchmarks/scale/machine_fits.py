@@ -21,7 +21,7 @@ from geodual import metric
 from .one_fit import ROOT, peak_megabytes
 from .rows import Row
 
-_NEW = 10_000  # samples that are predicted
+_NEW = 10_000  # number of predictions
 _BARS = (600.0, 4096.0)  # "minutes" and 4 GB for a million samples, of issue 28
 
 
@@ -30,7 +30,7 @@ def machine_rows(
     n_features: int = 30,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit both machines with their default settings to growing numbers of samples, on one thread."""
+    """Fit both machines with default settings to increasing numbers of samples, on one thread."""
     names = ("RPDMLClassifier", "RPDMLRegressor")
     return [row for n in sizes for name in names for row in _rows(name, n, n_features, 2, report)]
 
@@ -61,7 +61,7 @@ def _rows(name: str, n: int, n_features: int, n_classes: int, report: Callable[[
 
 
 def _fit_elsewhere(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `main` prints in a process of its own, with one thread."""
+    """Return the output of `main` in a separate process, with one thread."""
     limits = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
     command = [sys.executable, "-m", "benchmarks.scale.machine_fits", json.dumps(task)]
     done = subprocess.run(
@@ -80,7 +80,7 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
     )
     X, z, y = _samples(n + _NEW, task["n_features"], n_classes)
     y = z if task["learner"] == "RPDMLRegressor" else y
-    type(learner)().fit(X[:100], y[:100])  # imports all that a fit needs
+    type(learner)().fit(X[:100], y[:100])  # imports everything that a fit needs
     before, started = peak_megabytes(), time.process_time()
     learner.fit(X[:n], y[:n])
     fitted = time.process_time()
@@ -95,9 +95,9 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _samples(n: int, n_features: int, n_classes: int) -> tuple[Any, Any, Any]:
-    """Return samples with a number, which four features decide but for noise, and a class.
+    """Return samples with a number, which depends on four features plus noise, and a class.
 
-    Two classes are the signs of the numbers; more have centers, and each sample is near that of its class.
+    Two classes are the signs of the numbers; more classes have centers, with samples around them.
     """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, n_features))

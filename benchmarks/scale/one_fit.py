@@ -1,4 +1,4 @@
-"""One fit in a process of its own: its time and its memory as one line of JSON.
+"""One fit in a separate process: its time and memory as one line of JSON.
 
 ``python -m benchmarks.scale.one_fit '{"samples": "X.npz", "learner": {"C": 100.0}}'``
 """
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
-    """Write samples to a file that `main` reads."""
+    """Write samples to a file for `main`."""
     path = Path(folder) / f"{n_samples}.npz"
     X, y = make(n_samples, n_features)
     np.savez(path, X=X, y=y)
@@ -36,18 +36,18 @@ def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[.
 def fit_elsewhere(
     samples: Path, learner: Mapping[str, Any], one_thread: bool = True, kind: str = "RPDML"
 ) -> dict[str, Any]:
-    """Fit a learner in a new process, and return what `main` prints there.
+    """Fit a learner in a new process, and return the output of `main`.
 
     Parameters
     ----------
     samples : Path
         A file with the arrays X and y.
     learner : mapping
-        Its parameters.
+        The parameters of the learner.
     one_thread : bool
-        Whether BLAS gets one thread; otherwise it does as it likes.
+        Whether to limit BLAS to one thread.
     kind : "RPDML" or "NeighborRPDML"
-        Which learner.
+        The kind of learner.
     """
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     if one_thread:
@@ -63,7 +63,7 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
     """Fit a learner to samples from a file; return times, peak memory above the data, and the result."""
     with np.load(task["samples"]) as saved:
         X, y = saved["X"], saved["y"]
-    RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports all that a fit needs
+    RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports everything that a fit needs
     before, processor, started = peak_megabytes(), time.process_time(), time.perf_counter()
     kind = {"RPDML": RPDML, "NeighborRPDML": NeighborRPDML}[task.get("kind", "RPDML")]
     learner = kind(**task["learner"]).fit(X, y)
@@ -82,8 +82,8 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def peak_megabytes() -> float:
-    """Return the largest memory of this process so far."""
-    # `resource.getrusage` would also count the process that started this one.
+    """Return the peak memory of this process so far."""
+    # `resource.getrusage` would also count the parent process.
     status = Path("/proc/self/status").read_text("utf-8")
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024  # type: ignore[index]
 

@@ -1,4 +1,4 @@
-"""Write the measured tables and their picture into docs/scaling.md: ``python -m benchmarks.scale.page``."""
+"""Write the measured tables and the figure to docs/scaling.md: ``python -m benchmarks.scale.page``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLORS = ("#1B6CA8", "#C8553D")
 
 
 def write_page() -> None:
-    """Fill in the tables of the page, and draw its picture."""
+    """Fill in the tables of the page, and draw its figure."""
     parts = read_parts(RESULTS)
     tables = {name: part_table(part) for name, part in parts.items()}
     PAGE.write_text(filled(PAGE.read_text("utf-8"), tables), encoding="utf-8")
@@ -27,7 +27,7 @@ def write_page() -> None:
 
 
 def filled(text: str, tables: Mapping[str, str]) -> str:
-    """Replace what is between ``<!-- table: NAME -->`` and ``<!-- end -->`` by the table of this name."""
+    """Replace the text between ``<!-- table: NAME -->`` and ``<!-- end -->`` by the table of this name."""
 
     def table(match: re.Match[str]) -> str:
         name = match["name"]

@@ -1,4 +1,4 @@
-"""The cost of one pass over all pairs: against its bare matrix products, and per pair and feature."""
+"""The cost of one pass over all pairs, relative to its bare matrix products, and per pair and feature."""
 
 from __future__ import annotations
 
@@ -37,17 +37,16 @@ class Pass(NamedTuple):
 def time_pass(n_samples: int, n_features: int, rounds: int = ROUNDS) -> Pass:
     """Time one evaluation and one Hessian product over all pairs, on one thread.
 
-    Both are compared with the two matrix products that they cannot do without: the distances or forms of each
-    tile, and their sum over samples. These are done on the same tiles, in the same precision, and into memory
-    that is there already. Hessian products of many pairs are in single precision, and so are the products
-    that they are compared with.
+    Both are compared with the two matrix products that they need at least: the distances or forms of each
+    tile, and their sum over samples. These use the same tiles, the same precision, and memory that is already
+    allocated. Hessian products of many pairs are in single precision, and so are the bare products.
 
     Parameters
     ----------
     n_samples, n_features : int
         Size of the samples.
     rounds : int
-        How often each is timed; the shortest counts.
+        Number of timings of each; the shortest counts.
     """
     X, y = classes(n_samples, n_features)
     order = np.argsort(y, kind="stable")
@@ -68,14 +67,14 @@ def time_pass(n_samples: int, n_features: int, rounds: int = ROUNDS) -> Pass:
 
 
 def _bounds_of(X: Array) -> tuple[float, float]:
-    """Return the 5th and the 95th percentile of some squared distances: nearly the bounds of a fit."""
-    # One sample has nothing to do with the next, so these are random pairs.
+    """Return the 5th and the 95th percentile of some squared distances, close to the bounds of a fit."""
+    # Consecutive samples are independent, so these are random pairs.
     low, high = np.percentile(((X[1:] - X[:-1]) ** 2).sum(axis=1), [5.0, 95.0]).tolist()
     return low, high
 
 
 def bare_products(Z: Array, labels: Array) -> Callable[[], None]:
-    """Return a function that does only the two matrix products of every tile."""
+    """Return a function that computes only the two matrix products of every tile."""
     tiles = list(class_tiles(labels))
     space = np.empty(max(tile.size for tile in tiles), dtype=Z.dtype)
     sums = np.empty((max(tile.shape[0] for tile in tiles), Z.shape[1]), dtype=Z.dtype)
@@ -92,7 +91,7 @@ def bare_products(Z: Array, labels: Array) -> Callable[[], None]:
 def pass_rows(
     sizes: Sequence[int] = SIZES, n_features: int = 70, report: Callable[[str], object] = print
 ) -> list[Row]:
-    """Measure passes over growing numbers of samples."""
+    """Measure passes over increasing numbers of samples."""
     rows = []
     for n in sizes:
         found, size = time_pass(n, n_features, ROUNDS if n < 20_000 else 2), f"{n:,} × {n_features}"

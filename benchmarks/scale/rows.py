@@ -1,4 +1,4 @@
-"""What was measured: rows with a number each, and the bar that it has to reach."""
+"""Measured rows, each with a number and possibly the bar that it must meet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-QUIET = 0.25  # share of the cores in use up to which times of the day can be trusted
+QUIET = 0.25  # share of the cores in use up to which wall-clock times are reliable
 
 
 class Row(NamedTuple):
@@ -21,7 +21,7 @@ class Row(NamedTuple):
     name : str
         What was measured.
     size : str
-        For which samples.
+        The size of the samples.
     value : float
         The number.
     unit : str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     at_most, at_least : float, optional
         The bar, if there is one.
     note : str
-        What the reader should know.
+        A note for the reader.
     """
 
     name: str
@@ -42,13 +42,13 @@ class Row(NamedTuple):
 
     @property
     def meets(self) -> bool | None:
-        """Whether the bar is reached; None if there is none."""
+        """Whether the bar is met; None if there is none."""
         if self.at_most is not None:
             return self.value <= self.at_most
         return None if self.at_least is None else self.value >= self.at_least
 
     def cells(self) -> list[str]:
-        """Return name, size, number, bar and note as texts."""
+        """Return name, size, number, bar and note as text."""
         bar = f"≤ {self.at_most:.3g}" if self.at_most is not None else ""
         bar = f"≥ {self.at_least:.3g}" if self.at_least is not None else bar
         if self.meets is False:
@@ -60,24 +60,24 @@ HEADER = ("measured", "samples", "result", "bar", "note")
 
 
 def format_number(value: float) -> str:
-    """Return a number with three digits, and without exponent if it is large."""
+    """Format a number with three digits, and without an exponent if it is large."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def cores_in_use() -> float:
-    """Return the share of the cores that others use now, in a second."""
-    # The load average of a minute would still hold what was measured before.
+    """Return the share of the cores that other processes use, measured for a second."""
+    # The one-minute load average would still contain earlier measurements.
     return float(psutil.cpu_percent(interval=1.0)) / 100.0
 
 
 def trust(shares: Iterable[float]) -> str:
-    """Return a note if others used the machine, so that times of the day are not to be trusted."""
+    """Return a note if other processes make wall-clock times unreliable."""
     highest = max(shares)
     return "" if highest <= QUIET else f"busy machine ({highest:.0%} of the cores): not to be trusted"
 
 
 def save_part(path: Path, part: str, rows: Sequence[Row], load: float) -> None:
-    """Write the rows of one part of the benchmark to a JSON file; the other parts in it stay.
+    """Write the rows of one part of the benchmark to a JSON file, keeping the other parts.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def save_part(path: Path, part: str, rows: Sequence[Row], load: float) -> None:
     rows : sequence of Row
         What was measured.
     load : float
-        The share of the cores that was in use before.
+        The share of the cores in use before.
     """
     saved = read_parts(path)
     when = datetime.now().astimezone().isoformat(timespec="minutes")
@@ -98,7 +98,7 @@ def save_part(path: Path, part: str, rows: Sequence[Row], load: float) -> None:
 
 
 def read_parts(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what is saved in a file, by part; nothing if there is no file."""
+    """Read a file, by part; return an empty dictionary if there is no file."""
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 

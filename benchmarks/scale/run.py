@@ -42,17 +42,17 @@ LARGE = ("all-pairs", "local-pairs", "neighbors", "anchors", "machines", "machin
 
 
 def run_scale(names: Sequence[str] = (), large: bool = False, out: Path | None = None) -> bool:
-    """Run parts of the benchmark; return whether all bars are reached.
+    """Run parts of the benchmark; return whether all bars are met.
 
     Parameters
     ----------
     names : sequence of str
-        The parts; by default all but the large ones.
+        The parts; by default all except the large ones.
     large : bool
-        Run the large parts, too.
+        Whether to run the large parts too.
     out : Path, optional
-        Where the rows are saved; parts that are not run stay as they are there. By default they are those of
-        docs/scaling.md, which is written anew.
+        File for the rows; parts that are not run are kept. The default is the file of docs/scaling.md, and
+        the page is rewritten.
     """
     chosen = list(names) or [name for name in PARTS if large or name not in LARGE]
     unknown = set(chosen) - set(PARTS)

@@ -1,7 +1,7 @@
-"""A backtest of many funds in processes of its own: its time and its memory.
+"""Backtest many funds in separate processes, and measure time and memory.
 
 ``python -m benchmarks.scale.studies nav.npz 2017-03-01 4`` learns from 4 quarters at each decision day from
-then on, and prints one line of JSON.
+that date on, and prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def study_elsewhere(path: Path, quarters: int, days: tuple[int, int]) -> dict[st
     quarters : int
         Number of quarters to learn from.
     days : (int, int)
-        Numbers of decision days of two studies, from which that of 60 is extrapolated.
+        Numbers of decision days of two studies, from which 60 are extrapolated.
     """
     short, long = (json.loads(_run_here(path, STARTS[count], quarters).splitlines()[-1]) for count in days)
     per_day = (long["processor"] - short["processor"]) / (long["days"] - short["days"])
@@ -70,7 +70,7 @@ def study_elsewhere(path: Path, quarters: int, days: tuple[int, int]) -> dict[st
 
 
 def _run_here(*arguments: object) -> str:
-    """Run this file as a program of its own, on one thread; return what it prints."""
+    """Run this file as a separate program, on one thread; return its output."""
     command = [sys.executable, "-m", "benchmarks.scale.studies", *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)

@@ -2,13 +2,13 @@
 A fund study with a metric of your own
 ======================================
 
-From net asset values to the table of the paper and the next picks. At each quarter end the study learns
-metrics on 70 factors from the quarter just over, forecasts every fund by its nearest neighbors, and holds
-the best. Any transformer of scikit-learn takes part as a metric; here it is PCA.
+From net asset values to the table of the paper and the next picks. At each quarter end, the study learns
+metrics on 70 factors from the past quarter, forecasts every fund by its nearest neighbors, and holds the
+best. Any scikit-learn transformer can be used as a metric; here it is PCA.
 
 The funds are synthetic, with a strong skill planted in a few of the factors, so we know that there is
-something to find. What to see: the information coefficients (ICs, rank correlations of forecasts and returns)
-of each metric, what the portfolios earn, and how sure one can be after so few quarters.
+something to find. What to look for: the information coefficients (ICs, rank correlations of forecasts and
+returns) of each metric, the returns of the portfolios, and their uncertainty after so few quarters.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from geodual.metric import RPDML, EuclideanMetric
 # %%
 # The study
 # ---------
-# The panel may also be a path, or a table with one row per day and one column per fund. Orders are filled a
+# The panel can also be a path, or a table with one row per day and one column per fund. Orders are filled a
 # day after the decision, and each trade costs 0.15 %.
 
 universe = synthetic_universe(n_funds=80, start="2013-01-02", end="2016-12-30", signal=2.0)
@@ -43,8 +43,8 @@ print(study.headline)
 # %%
 # The picture
 # -----------
-# ``study.plot_performance()`` and ``study.plot_ic()`` draw the figures of the report; this one shows both in
-# brief.
+# ``study.plot_performance()`` and ``study.plot_ic()`` draw the figures of the report; here is a short version
+# of both.
 
 figure, (growth, skill) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
 colors = {"euclidean": "#0072B2", "rpdml": "#D55E00", "pca": "#009E73", "index": "0.5"}
@@ -70,7 +70,7 @@ plt.show()
 # %%
 # The next picks
 # --------------
-# ``past_low`` and ``past_high`` bracket what picks with such forecasts earned in the past.
+# ``past_low`` and ``past_high`` are the range of past returns of picks with similar forecasts.
 
 chosen = select(universe.panel, metric="rpdml", top=5)
 print(chosen.picks[["rank", "fund", "forecast", "past_low", "past_high"]].round(3).to_string(index=False))

@@ -2,16 +2,16 @@
 Momentum against learning, in three worlds
 ==========================================
 
-Momentum ranks funds by their past: it learns nothing. Is a learner better? That depends on the world. We make
-three worlds of synthetic funds, in which we know what can be forecast:
+Momentum ranks funds by their past returns and learns nothing. Is a learner better? It depends on the world.
+We create three worlds of synthetic funds, in which we know what can be forecast:
 
 - nothing: all funds have the same expected return;
-- persistent skill: each fund has an expected return of its own, which never changes;
-- hidden skill: it changes every quarter, and shows in how several factors differ from each other.
+- persistent skill: each fund has its own expected return, which never changes;
+- hidden skill: it changes every quarter, and shows in the differences between several factors.
 
-What to see: in each world, the mean information coefficient (IC) of momentum, of neighbors in a learned
-metric and of a ridge regression. On real funds no world is pure. In our tables of Indian funds momentum did
-better than learned metrics.
+What to look for: in each world, the mean information coefficient (IC) of momentum, of neighbors in a learned
+metric and of a ridge regression. Real funds are a mixture of these worlds. In our tables of Indian funds,
+momentum did better than learned metrics.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ FUNDS, SPAN, SEED = 80, ("2013-01-02", "2016-12-30"), 0
 # %%
 # Three worlds
 # ------------
-# Persistent skill is added by hand: every fund without skill gets a drift of its own, with a standard
-# deviation of 8 % per year.
+# Persistent skill is added by hand: every fund without skill gets its own drift, with a standard deviation of
+# 8 % per year.
 
 nothing = synthetic_universe(FUNDS, *SPAN, seed=SEED, signal=0.0).panel.nav
 drift = np.random.default_rng(SEED).normal(0.0, 0.08 / 244, FUNDS)
@@ -36,7 +36,7 @@ worlds = {"nothing": nothing, "persistent": persistent, "hidden": hidden}
 # %%
 # One study per world
 # -------------------
-# ``comparisons`` tests all pairs of forecasters in the same quarters, and corrects for their number.
+# ``comparisons`` tests all pairs of forecasters in the same quarters, and corrects for the number of tests.
 
 names = ["momentum", "rpdml", "ridge"]
 studies = {world: backtest(nav, forecasters=names) for world, nav in worlds.items()}
@@ -63,9 +63,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where there is nothing, the tests claim nothing. Persistent skill is found best by momentum; ridge, which
-# learns from all of the past, lies between it and the learned metric, which learns from one quarter. Hidden
-# skill is found by both learners, and not by momentum.
+# Where there is nothing to find, the tests find nothing. Momentum is best at persistent skill; ridge
+# regression, which learns from the entire past, is between momentum and the learned metric, which learns from
+# one quarter. Hidden skill is found by both learners, but not by momentum.
 
 assert (studies["nothing"].comparisons()["p_holm"] > 0.05).all()
 for world, sign in (("persistent", 1.0), ("hidden", -1.0)):

@@ -2,11 +2,11 @@
 From holdings to orders
 =======================
 
-A study names the funds to hold. An investor holds others already, bought at different times, and selling
-young lots costs more. ``select`` turns the two into orders.
+A study selects the funds to hold. An investor already holds others, bought at different times, and selling
+young lots costs more. ``select`` turns both into orders.
 
-What to see: which funds are sold, kept and bought, what the orders cost, and that a lot which is too
-young to be sold stays, although its fund is no longer picked.
+What to look for: which funds are sold, kept and bought, the cost of the orders, and a lot that is too young
+to sell, which stays although its fund is no longer picked.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +37,8 @@ held = pd.DataFrame(
 # %%
 # The orders
 # ----------
-# A sale costs 1.5 % in the first week, 0.5 % in the first year, and nothing later. A lot must be held for 30
-# days.
+# A sale costs 1.5 % in the first week, 0.5 % in the first year, and nothing after that. A lot must be held
+# for 30 days.
 
 orders = select(
     universe.panel,
@@ -71,7 +71,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Money is neither made nor lost: sales and cash pay for purchases and fees. The young lot is locked.
+# No money appears or disappears: sales and cash pay for purchases and fees. The young lot is locked.
 
 bought = orders.table.loc[orders.table["action"] == "buy", "value"].sum()
 sold = orders.table.loc[orders.table["action"] == "sell", "value"].sum()

@@ -2,12 +2,12 @@
 Bond funds and equity funds, each among their peers
 ===================================================
 
-Which funds are best depends on whom they are compared with. A bond fund seldom earns what an equity fund
-earns in a good quarter, and seldom loses as much in a bad one. Compared with all others, it wins or
-loses with the market.
+Which funds are best depends on the funds that they are compared with. A bond fund seldom earns as much as an
+equity fund in a good quarter, and seldom loses as much in a bad one. Compared with all other funds, it wins
+or loses with the market.
 
-What to see: the share of bond funds among the picks. Compared with all funds, it jumps from nothing to
-everything; within peer groups, it stays near their share of the universe.
+What to look for: the share of bond funds among the picks. With a comparison among all funds, it jumps between
+none and all; within peer groups, it stays near their share of the universe.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from geodual.funds import backtest, synthetic_universe
 # %%
 # Funds of two types
 # ------------------
-# The first letter of a synthetic fund is its type: bonds are calm, mixed funds are not.
+# The first letter of a synthetic fund's name is its type: bond funds are calm, mixed funds are not.
 
 universe = synthetic_universe(60, "2013-01-02", "2016-12-30", seed=1)
 funds = universe.panel.nav.columns
@@ -53,7 +53,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Within peer groups the mix of the picks hardly moves; without, the picks are a bet on one class.
+# Within peer groups, the mix of the picks hardly changes; without them, the picks are a bet on one class.
 
 all_funds, within = shares.values()
 assert within.std() < 0.5 * all_funds.std()

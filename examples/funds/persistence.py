@@ -2,13 +2,13 @@
 Do last year's winners win again?
 =================================
 
-Tables of the best funds of last year are bought by many. Whether that helps depends on what made them
-best. We make two worlds of 150 synthetic funds: in one, all have the same expected return; in the other,
-each fund has an expected return of its own that never changes.
+Many investors buy the best funds of last year. Whether this helps depends on what made them best. We create
+two worlds of 150 synthetic funds: in one, all have the same expected return; in the other, each fund has its
+own expected return, which never changes.
 
-What to see: with lasting skill, the best quartile of a year is best again more often than a fourth of
-the time. But single years mislead. Even where no fund has skill, winners win again in some years and
-lose in others, because funds share markets and styles.
+What to look for: with lasting skill, funds stay in the best quartile more often than a quarter of the time.
+But single years mislead. Even if no fund has skill, winners win again in some years and lose in others,
+because funds share markets and styles.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,7 @@ from geodual.funds import measure_persistence, synthetic_universe
 # %%
 # Two worlds
 # ----------
-# Lasting skill is added by hand: every fund drifts by its own amount, with a standard deviation of 6 % per
-# year.
+# Lasting skill is added by hand: every fund gets its own drift, with a standard deviation of 6 % per year.
 
 nothing = synthetic_universe(150, "2009-12-28", "2016-12-30", signal=0.0).panel.nav
 drift = np.random.default_rng(0).normal(0.0, 0.06 / 244, nothing.shape[1])
@@ -56,7 +55,7 @@ for ax in (quartiles, years):
 plt.show()
 
 # %%
-# Over six pairs of years lasting skill shows. In single years, chance alone looks like skill, or like its
+# Lasting skill shows over six pairs of years. In single years, chance alone can look like skill, or like the
 # opposite.
 
 alike, skilled = (persistence.years for persistence in found.values())

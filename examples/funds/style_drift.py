@@ -2,11 +2,11 @@
 A fund that changes its style
 =============================
 
-A fund calls itself balanced: 60 % equity, 40 % bonds. Halfway through, its manager moves to 90 % equity, and
-says nothing. Its style, the mix of indices that moved most like it, gives the change away.
+A fund calls itself balanced: 60 % equity, 40 % bonds. Halfway through, its manager moves to 90 % equity
+without saying so. The style of the fund, the mix of indices that moved most like it, reveals the change.
 
-What to see: the estimated weights follow the true ones with a delay, because each estimate needs 24 months,
-and the intervals show how sure each estimate is.
+What to look for: the estimated weights follow the true ones with a delay, because each estimate needs 24
+months, and the intervals show how uncertain each estimate is.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from geodual.funds import style_regression
 # %%
 # The indices and the fund
 # ------------------------
-# Three independent indices, and a fund with a little noise of its own.
+# Three independent indices, and a fund with a little noise.
 
 days = pd.bdate_range("2012-01-02", "2018-12-31")
 rng = np.random.default_rng(0)
@@ -54,7 +54,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The first and the last estimate are right, and their intervals do not overlap: the drift is no accident.
+# The first and the last estimate are correct, and their intervals do not overlap: the drift is not chance.
 
 first, last = style.weights.xs("equity", level="index").iloc[[0, -1]].itertuples(index=False)
 assert abs(first.weight - 0.6) < 0.05

@@ -2,12 +2,12 @@
 A survivorship experiment
 =========================
 
-Many tables of funds hold only those that still exist. Poor funds close, so what is left looks better than
-what an investor could have bought. How much better?
+Many tables of funds contain only funds that still exist. Poor funds close, so the remaining ones look better
+than what an investor could have bought. How much better?
 
-We make worlds in which no fund has any skill, let the poorest funds close, and compare the table of all funds
-with that of the survivors. What to see: survivors seem to earn more, although nothing can be earned;
-``measure_survivorship`` estimates how much from the whole table, and notices that the other table lacks its
+We create worlds in which no fund has any skill, let the poorest funds close, and compare the table of all
+funds with that of the survivors. What to look for: survivors seem to earn more, although no fund has skill;
+``measure_survivorship`` estimates how much from the full table, and detects that the other table lacks its
 closed funds.
 """
 
@@ -21,8 +21,8 @@ FUNDS, SPAN, WORLDS = 120, ("2010-01-04", "2016-12-30"), 8
 # %%
 # Let poor funds close
 # --------------------
-# At the end of each year from the third on, half of the poorest tenth over two years close. (A few funds
-# close by chance besides; the synthetic universe does that by itself.)
+# At the end of each year from the third on, half of the poorest tenth over two years close. (A few more funds
+# close by chance, as always in the synthetic universe.)
 
 
 def close_poor_funds(nav, rng):
@@ -40,7 +40,7 @@ def close_poor_funds(nav, rng):
 # %%
 # Eight worlds
 # ------------
-# The bias is the annual return of the survivors less that of all funds, with equal weights.
+# The bias is the annual return of the survivors minus that of all funds, with equal weights.
 
 measured, noticed = [], []
 for seed in range(WORLDS):
@@ -62,7 +62,7 @@ error = bias.std(ddof=1) / WORLDS**0.5
 print(f"mean bias {bias.mean():.2%} per year, standard error {error:.2%}")
 
 # %%
-# What ``geodual check`` would say about the survivors of the first world:
+# What ``geodual check`` reports about the survivors of the first world:
 
 warnings = [finding for finding in inspect_quality(tables["survivors"]) if finding.kind == "survivorship"]
 print(warnings[0].message)
@@ -90,8 +90,8 @@ for ax in (growth, biases):
 plt.show()
 
 # %%
-# Without any skill the survivors earn more, by more than chance explains over all worlds, although many
-# single worlds cannot tell. All tables without closed funds are noticed.
+# Without any skill, the survivors earn more. Over all worlds, this is more than chance explains, although
+# many single worlds do not show it. All tables without closed funds are detected.
 
 assert bias.mean() > 2.0 * error
 assert all(noticed)

@@ -2,12 +2,12 @@
 Neighbors of handwritten digits, before and after
 =================================================
 
-A picture of 8 × 8 pixels is a point in 64 dimensions. Its nearest neighbor among labeled pictures is a
-simple guess of what it shows. We learn a metric from 300 labeled digits, and look at the pictures whose
+A picture of 8 × 8 pixels is a point in 64 dimensions. Its nearest neighbor among labeled pictures is a simple
+guess of the digit that it shows. We learn a metric from 300 labeled digits, and look at the pictures whose
 neighbor changes.
 
-What to see: single pictures for which the learned metric finds the right digit, and, to be fair, those for
-which it loses it. The counts say which is more frequent; ten random splits say how sure this is.
+What to look for: pictures for which the learned metric finds the right digit and, to be fair, those for which
+it loses it. The counts show which is more frequent; ten random splits show how certain this is.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ X = X / 16.0  # shades from 0 to 1
 # %%
 # Ten splits
 # ----------
-# 300 pictures to learn from, all others to test. For every test picture we keep the nearest training picture
+# 300 pictures to learn from, all others to test. For every test picture, we keep the nearest training picture
 # before and after, in all 64 dimensions.
 
 
@@ -57,8 +57,8 @@ print(f"  {found.sum()} of {len(test)} pictures gain the right neighbor, {lost.s
 # %%
 # Pictures that changed sides
 # ---------------------------
-# Eight that gain the right neighbor, and four that lose it. A green frame marks the right digit, a red one a
-# wrong digit.
+# Eight pictures that gain the right neighbor, and four that lose it. A green frame marks the right digit, a
+# red one a wrong digit.
 
 shown = np.concatenate([np.flatnonzero(found)[:8], np.flatnonzero(lost)[:4]])
 figure, panels = plt.subplots(3, len(shown), figsize=(8.0, 2.5), layout="constrained")
@@ -76,8 +76,8 @@ panels[0, 9].set_title(f"{lost.sum()} lose it", fontsize=10)
 plt.show()
 
 # %%
-# Every metric is optimal for its program. More pictures gain than lose. The gain is small, but far above its
-# standard error, which is itself a little too small because the splits share pictures.
+# Every metric is optimal for its program. More pictures gain than lose. The gain is small but far above its
+# standard error, which is slightly too small because the splits share pictures.
 
 assert max(gaps) <= 1e-6
 assert gains.mean() > 3.0 * error

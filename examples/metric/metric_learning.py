@@ -3,10 +3,10 @@ A learned metric in a pipeline
 ==============================
 
 Nearest neighbors depend on what "near" means. A learned metric draws samples of one class together and pushes
-others apart. In scikit-learn it is one more step of a pipeline, between the scaler and the classifier.
+others apart. In scikit-learn, it is one more step of a pipeline, between the scaler and the classifier.
 
-What to see: the accuracy of each fold with and without it, and the certificate. The program is convex, and
-from below a dual objective closes in on the objective, until their gap proves that no metric has a smaller
+What to look for: the accuracy of each fold with and without it, and the certificate. The program is convex,
+and a dual objective approaches the objective from below, until their gap proves that no metric improves the
 objective by more than one part in a million.
 """
 
@@ -37,8 +37,8 @@ for name, values in accuracy.items():
 # %%
 # The certificate
 # ---------------
-# The fit keeps the best objective (primal) and the best lower bound (dual) of every iteration. Local pairs
-# are found twice, so there are two fits; the picture shows the second.
+# The fit records the best objective (primal) and the best lower bound (dual) after every iteration. Local
+# pairs are found twice, so there are two fits; the picture shows the second.
 
 metric = models["RPDML"].fit(X, y)[1]
 print(f"objective {metric.objective_:.6f} ≥ optimum ≥ {metric.dual_objective_:.6f}, {metric.n_pairs_} pairs")

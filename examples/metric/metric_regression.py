@@ -2,13 +2,13 @@
 Metric learning for regression
 ==============================
 
-Nearest neighbors also predict numbers: the mean of what the neighbors have. If most features have nothing
-to do with the target, the plain distance is mostly noise. ``RPDMLRegressor`` learns a metric in which samples
-are as far apart as their targets differ.
+Nearest neighbors also predict numbers, by the mean of the neighbors' targets. If most features have nothing
+to do with the target, the plain distance is mostly noise. ``RPDMLRegressor`` learns a metric in which the
+distance of samples matches the difference of their targets.
 
-What to see: on a function of five features among fifteen (Friedman's), the metric finds the features that
-matter, and predicts better. On real data with little to find (diabetes), it gains little. A kernel machine in
-learned metrics, the default predictor, does better on the first.
+What to look for: on a function of five features among fifteen (Friedman's), the metric finds the features
+that matter, and predicts better. On real data with little to find (diabetes), it gains little. A kernel
+machine in learned metrics, the default predictor, does better on the first.
 """
 
 import matplotlib.pyplot as plt
@@ -53,12 +53,12 @@ for ax in panels:
 plt.show()
 
 # %%
-# Features 1, 2 and 4 stand out. Feature 3 does not: its square is the same at both ends of its range, so far
-# apart in this feature may mean a similar target. That is a limit of every linear metric.
+# Features 1, 2 and 4 stand out. Feature 3 does not: the square is the same at both ends of its range, so
+# samples far apart in this feature may have similar targets. This is a limitation of every linear metric.
 #
 # Real data
 # ---------
-# 442 patients, ten features, and how their diabetes develops within a year.
+# 442 patients, ten features, and the progression of their diabetes within a year.
 
 X, y = load_diabetes(return_X_y=True)
 models = {
@@ -68,10 +68,10 @@ models = {
 }
 scores = {name: cross_val_score(model, X, y, cv=5) for name, model in models.items()}
 for name, values in scores.items():
-    print(f"diabetes, {name}: R² {values.mean():.3f} in the mean of five folds")
+    print(f"diabetes, {name}: R² {values.mean():.3f} on average over five folds")
 
 # %%
-# The learned metric is optimal. It is much better where features are noise, and not worse on real data.
+# The learned metric is optimal. It is much better if features are noise, and not worse on the real data.
 
 assert learned.duality_gap_ <= 1e-6
 assert learned.score(test, truth) > plain.score(test, truth) + 0.1

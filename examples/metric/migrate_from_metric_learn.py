@@ -2,16 +2,16 @@
 Migrate from metric-learn
 =========================
 
-A program for metric-learn runs here with one changed line, the import::
+A program for metric-learn runs with geodual if you change one line, the import::
 
     from metric_learn import ITML_Supervised, LMNN, NCA                  # before
     from geodual.compat.metric_learn import ITML_Supervised, LMNN, NCA   # after
 
-Names, parameters and methods stay the same. What is behind them changes: the learners of geodual, which end
-in a certificate where their program is convex. Three names are missing, because ours are other programs: MMC,
-LSML and SCML.
+Names, parameters and methods stay the same. The learners behind them are those of geodual, which return a
+certificate if their program is convex. Three names are missing, because our learners solve other programs:
+MMC, LSML and SCML.
 
-What to see: three learners on wines, learning from labels, and two that learn from pairs.
+What to look for: three learners that learn from labels of wines, and two that learn from pairs.
 """
 
 import matplotlib.pyplot as plt
@@ -53,7 +53,7 @@ for name, value in accuracy.items():
 # %%
 # A learner from pairs
 # --------------------
-# Pairs are indices of samples, which the preprocessor looks up, and signs: 1 for similar, −1 for dissimilar.
+# Pairs are indices of samples, which the preprocessor looks up, with signs: 1 for similar, −1 for dissimilar.
 
 rng = np.random.default_rng(0)
 pairs = rng.integers(len(train), size=(300, 2))
@@ -68,7 +68,7 @@ print(f"ITML from {len(pairs)} pairs: area under the ROC curve {area:.3f} on 300
 # %%
 # Instead of MMC
 # --------------
-# MMC learns from the same pairs; so does PairRPDML, by a program with a certificate.
+# MMC learns from the same pairs. So does PairRPDML, with a program that has a certificate.
 
 rpdml = PairRPDML(preprocessor=train).fit(pairs, signs)
 other = rpdml.score(test[new], new_signs)
@@ -88,8 +88,8 @@ for ax, (name, (A, B)) in zip(panels, spaces.items(), strict=True):
 plt.show()
 
 # %%
-# The learners work. Here LMNN is below plain distances, by three wines
-# of 118, which is within chance. To change the import does not choose the learner: compare them on your data.
+# The learners work. Here, LMNN is worse than the plain distance by three wines of 118, which could be chance.
+# Changing the import does not choose a learner for you: compare them on your data.
 
 assert min(accuracy.values()) > 0.9
 assert area > 0.9

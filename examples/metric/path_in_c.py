@@ -2,14 +2,14 @@
 From the prior to the data: the path in C
 =========================================
 
-RPDML has one number that matters: C, the weight of the violated pairs. With a small C the metric stays at its
-prior, the Euclidean one. With a large C it follows the training pairs, and their noise. Which C is right
+One parameter of RPDML matters: C, the weight of the violated pairs. With a small C, the metric stays at its
+prior, the Euclidean one. With a large C, it follows the training pairs, including their noise. The right C
 depends on the data.
 
-What to see: how the eigenvalues of the metric spread as C grows. The accuracy on other samples rises well
-above that of the prior. For very large C it falls a little, but on this small set the fall is within its
-standard errors. Every point of the path is optimal, with a certificate, so the path shows the program and not
-the solver.
+What to look for: the eigenvalues of the metric spread as C grows. The accuracy on other samples rises well
+above that of the prior. For very large C it decreases a little, but on this small set the decrease is within
+its standard errors. Every point of the path is optimal, with a certificate, so the path shows the program,
+not the solver.
 """
 
 import matplotlib.pyplot as plt
@@ -65,8 +65,8 @@ for ax in (values, scores):
 plt.show()
 
 # %%
-# The gain over both ends, in the same splits. That over the prior is clear, that over the largest C is not.
-# Two things flatter both: the splits share wines, and the best C was chosen on the test.
+# The gain over both ends, in the same splits. The gain over the prior is clear, the one over the largest C is
+# not. Both are flattered by two things: the splits share wines, and the best C was chosen on the test data.
 
 gains, errors = [], []
 for end in (0, -1):

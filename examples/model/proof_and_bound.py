@@ -2,12 +2,12 @@
 A mean of covariance matrices, with a proof
 ===========================================
 
-The Karcher mean of covariance matrices, with a bound on its trace and a floor under its eigenvalues, as a
-formula. The language proves that the problem is convex along geodesics, takes all derivatives from the
-formula, and bounds from below what any feasible matrix costs.
+We write the Karcher mean of covariance matrices, with a bound on its trace and a floor under its eigenvalues,
+as a formula. The modeling language proves that the problem is convex along geodesics, derives all derivatives
+from the formula, and computes a lower bound on the cost of every feasible matrix.
 
-What to see: the proof as a tree, in which each box is one step; and the lower bound, which holds for every
-tolerance, and meets the cost as the tolerance shrinks.
+What to look for: the proof as a tree, in which each box is one step; and the lower bound, which holds for
+every tolerance, and meets the cost as the tolerance decreases.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ covariances = factors @ factors.transpose(0, 2, 1) / 3.0
 # The formula
 # -----------
 # ``<<`` compares matrices: the inverse is at most 8 I, so no eigenvalue of X is below 1/8. The bound is on
-# the inverse because along geodesics the inverse is convex, as X is; a bound X >> I/8 has no proof.
+# the inverse because the inverse, like X, is convex along geodesics; a bound X >> I/8 has no proof.
 
 X = gm.Variable(SPD(3), name="X")
 cost = gm.sum(gm.distance2(X, covariances)) / 6.0
@@ -33,8 +33,8 @@ print(problem.explain())
 # %%
 # A solve for each tolerance
 # --------------------------
-# With a loose tolerance the solution violates the constraints a little, so it may cost less than any feasible
-# point. The lower bound is below the best cost all the same.
+# With a loose tolerance, the solution violates the constraints a little, so it may cost less than any
+# feasible point. The lower bound is still below the best cost.
 
 best = problem.solve(tol=1e-11)
 tolerances = 10.0 ** -np.arange(1.0, 8.0)
@@ -49,11 +49,11 @@ print(f"cost {best.cost:.10f}, and no feasible matrix costs less by more than {b
 # %%
 # The picture
 # -----------
-# Blue means that a step is about geometric means (log-convex), orange that it is about arithmetic ones.
+# Blue steps are about geometric means (log-convex), orange ones about arithmetic means.
 
 
 def draw_tree(ax, node, mean, depth=0, left=0.0):
-    """Draw an expression above its arguments; return its place and the width that it takes."""
+    """Draw an expression above its arguments; return its position and width."""
     step = node.facts().step(mean)
     moving = [arg for arg in node.args if not arg.facts().is_constant]
     places, width = [], 0.0
@@ -90,7 +90,7 @@ bounds.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The bound is never above the best cost, up to rounding errors.
+# Up to rounding errors, the bound is never above the best cost.
 
 rounding = 1e-12 * abs(best.cost)
 assert problem.is_dgcp()

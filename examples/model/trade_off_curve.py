@@ -2,12 +2,12 @@
 A trade-off curve, proved point by point
 ========================================
 
-A digital circuit gets faster if its gates are larger. How much delay does a given area cost? This is a
+A digital circuit gets faster if its gates are larger. How much delay does a given area allow? This is a
 geometric program: delays are sums of products of powers of the sizes. With positive sizes on the manifold
-``PositiveOrthant`` it is a geodesically convex problem like any other, and needs no mode of its own.
+``PositiveOrthant``, it is a geodesically convex problem like any other, and needs no special mode.
 
-The area is a ``Parameter``, so that one formula with one proof serves for the whole curve. What to see: delay
-against area, the region below it that is proved to be out of reach, and how the sizes share the area.
+The area is a ``Parameter``, so one formula with one proof serves the whole curve. What to look for: the delay
+against the area, the region below it that is proved to be out of reach, and how the gates share the area.
 """
 
 import matplotlib.pyplot as plt
@@ -19,14 +19,14 @@ from geodual.manifolds import PositiveOrthant
 # %%
 # The circuit
 # -----------
-# A gate of size x drives the gates behind it. Its delay is their load divided by x. Gate 0 drives 1 and 2,
-# these drive gate 3, which drives gate 4, and that drives a large load. Sizes are at least 1.
+# A gate of size x drives the gates after it. Its delay is their load divided by x. Gate 0 drives gates 1 and
+# 2, these drive gate 3, gate 3 drives gate 4, and gate 4 drives a large load. Sizes are at least 1.
 
 x = gm.Variable(PositiveOrthant(5), name="x")
 area = gm.Parameter(name="area", pos=True, value=10.0)
 loads = [x[1] + x[2], 1.5 + x[3], 1.0 + 2.0 * x[3], x[4], 20.0]
 delays = [1.0 + load / x[k] for k, load in enumerate(loads)]
-power = 0.05 * gm.sum(x**1.2)  # what the gates leak
+power = 0.05 * gm.sum(x**1.2)  # leakage of the gates
 cost = gm.sum(delays) + power
 problem = gm.Problem(gm.Minimize(cost), [gm.sum(x) <= area, x >= 1.0])
 print(problem)
@@ -35,7 +35,7 @@ print("proved to be geodesically convex:", problem.is_dgcp())
 # %%
 # The curve
 # ---------
-# Each solve starts at the solution before it, because variables keep their values.
+# Each solve starts at the previous solution, because variables keep their values.
 
 areas = np.geomspace(6.0, 60.0, 15)
 costs, lower, sizes = [], [], []

@@ -2,12 +2,12 @@
 Algorithm 1 of the paper against its theorem
 ============================================
 
-The paper proves in Theorem 1 how fast its primal-dual algorithm gets near to the optimal cost. The theorem
-bounds the lowest cost among the iterates. It does not say that this iterate satisfies the constraints.
+Theorem 1 of the paper states how fast its primal-dual algorithm approaches the optimal cost. It bounds the
+lowest cost among the iterates, but does not say that this iterate satisfies the constraints.
 
-We run the algorithm as printed on a small problem in the hyperbolic plane: get as near to a shop as possible,
-but stay within a radius of home. What to see: the bound holds, but with ease, because the best cost belongs
-to iterates that violate the constraint. The default method of geodual solves the same problem in one
+We run the algorithm as printed on a small problem in the hyperbolic plane: get as close to a shop as
+possible, but stay within a radius of home. What to look for: the bound holds easily, because the best cost
+belongs to iterates that violate the constraint. The default method of geodual solves the same problem in one
 iteration.
 """
 
@@ -41,7 +41,7 @@ print(f"default method: {best.n_iter} iteration(s) to a KKT residual of {best.kk
 # %%
 # The algorithm and its bound
 # ---------------------------
-# ``record`` keeps h of every iterate; the theorem needs its largest size, G.
+# ``record`` stores h of every iterate; the theorem needs its largest absolute value, G.
 
 printed = minimize(
     problem,
@@ -89,7 +89,7 @@ for ax in (costs, residuals):
 plt.show()
 
 # %%
-# The theorem holds at every T. The lowest cost is below the optimum, which only infeasible points can reach.
+# The theorem holds at every T. The lowest cost is below the optimum, as only infeasible points can be.
 
 assert best.success
 assert np.isclose(manifold.dist(home, best.x), radius)

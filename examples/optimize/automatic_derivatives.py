@@ -2,13 +2,13 @@
 Let jax compute the derivatives
 ===============================
 
-With ``Problem.from_jax`` you write the cost and the constraints, and no derivatives. A list of functions
-makes several blocks of constraints, each of which may return a vector, and a point of a product manifold is a
+With ``Problem.from_jax``, you write the cost and the constraints, but no derivatives. A list of functions
+defines several blocks of constraints, each of which may return a vector. A point of a product manifold is a
 tuple.
 
-The problem here: a direction in space and a point in the plane, with three kinds of constraints. What to see:
-the multipliers tell which constraints matter. The certificate of one solve is a local statement, and says so:
-solves from several starts find a better minimum.
+Here we look for a direction in space and a point in the plane, with three kinds of constraints. What to look
+for: the multipliers show which constraints matter. The certificate of one solve is a local statement: solves
+from several starts find a better minimum.
 """
 
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from geodual.optimize import Problem, minimize, minimize_many
 # %%
 # The problem
 # -----------
-# A unit vector p with entries of at least 0 and p₃ = ½, and a point q with q₁ ≥ 1.
+# A unit vector p with nonnegative entries and p₃ = ½, and a point q with q₁ ≥ 1.
 
 weights = jnp.array([1.0, 2.0, 3.0])
 problem = Problem.from_jax(
@@ -52,7 +52,7 @@ print(one.message)
 # %%
 # Several solves
 # --------------
-# The sphere is not a Hadamard manifold, so there may be other minima. There is a better one.
+# The sphere is not a Hadamard manifold, so there may be other minima. Indeed, there is a better one.
 
 many = minimize_many(problem, 6, seed=0)
 show(many.best)
@@ -81,8 +81,8 @@ bars.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# By hand: p₃ = ½ leaves (p₁, p₂) on a quarter of a circle, and both of its ends are minima. The end with p₂ =
-# 0 is the cheaper one, because p₂ has the larger weight.
+# By hand: p₃ = ½ leaves (p₁, p₂) on a quarter circle, and both of its ends are minima. The end with p₂ = 0
+# costs less, because p₂ has the larger weight.
 
 assert one.success
 assert one.second_order == "holds"

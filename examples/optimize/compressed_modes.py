@@ -8,7 +8,7 @@ The lowest modes of a free particle on a ring are sines that fill the ring. An l
 
 makes them local: each is a bump that is exactly zero outside an interval (V. Ozoliņš, R. Lai, R. Caflisch,
 S. Osher, "Compressed modes for variational problems in mathematics and physics", PNAS 110(46), 2013). What to
-see: four modes with and without the norm, and that the bumps of a large μ do not even touch.
+look for: four modes with and without the norm; for a large μ, the bumps do not even touch.
 """
 
 import matplotlib.pyplot as plt
@@ -72,7 +72,7 @@ panels[0].set_ylabel("mode")
 plt.show()
 
 # %%
-# With the norm the modes are zero in places, and at μ = 0.5 no two are different from zero at the same place.
+# With the norm, the modes are zero in places, and at μ = 0.5 no two are nonzero at the same place.
 
 strong, weak = (found[f"μ = {mu:g}"] != 0.0 for mu in (0.5, 0.1))
 assert strong.mean() < weak.mean() < 1.0

@@ -3,11 +3,11 @@ The mean of covariance matrices under a bound
 =============================================
 
 The Riemannian (Karcher) mean of covariance matrices is the matrix with the smallest mean squared distance to
-them. It is used where covariances are data themselves, as in brain-computer interfaces and diffusion imaging.
-Here the mean must also have a bounded trace, such as a limit on the total power of a signal.
+them. It is used if covariances are themselves the data, as in brain-computer interfaces and diffusion
+imaging. Here, the trace of the mean must also be bounded, like the total power of a signal.
 
-Cost and constraint are convex along geodesics, so the answer is a global minimum. What to see: the mean as an
-ellipse, with and without the bound, and that the multiplier is the price of the bound.
+Cost and constraint are convex along geodesics, so the solution is a global minimum. What to look for: the
+mean as an ellipse, with and without the bound, and the multiplier as the price of the bound.
 """
 
 import jax
@@ -29,9 +29,9 @@ covariances = np.array(
 # %%
 # The problem
 # -----------
-# The derivatives come from jax. The squared distance has a function of its own, because automatic derivatives
-# of eigenvalues fail where two of them are equal. The bound is data, so that one compiled problem serves for
-# several bounds.
+# The derivatives come from jax. There is a special function for the squared distance, because automatic
+# derivatives of eigenvalues fail if two of them are equal. The bound is data, so that one compiled problem
+# serves several bounds.
 
 
 def spread(x, bound):
@@ -82,8 +82,8 @@ for ax in (ellipses, prices):
 plt.show()
 
 # %%
-# At the free mean the logarithms of the data sum to 0. At a bounded mean their mean is λ times the Riemannian
-# gradient of the trace, which is X².
+# At the free mean, the logarithms of the data sum to 0. At a bounded mean, their mean is λ times the
+# Riemannian gradient of the trace, which is X².
 
 assert free.global_minimum
 assert all(result.global_minimum for result in bounded)

@@ -2,14 +2,14 @@
 A covariance matrix with a bounded condition number
 ===================================================
 
-With few samples, the eigenvalues of a sample covariance spread too far: the small ones are near zero, and the
-inverse, which portfolios and classifiers need, explodes. A remedy is to maximize the likelihood subject to a
-bound κ on the condition number.
+With few samples, the eigenvalues of a sample covariance are too spread out: the small ones are near zero, and
+the inverse, which portfolios and classifiers need, explodes. A remedy is to maximize the likelihood subject
+to a bound κ on the condition number.
 
-For Gaussian samples the answer is known in closed form (Won, Lim, Kim and Rajaratnam, 2013): clip the
+For Gaussian samples, the solution has a closed form (Won, Lim, Kim and Rajaratnam, 2013): clip the
 eigenvalues. We use it to check the solver. For samples with heavy tails, under Student's t distribution,
-there is no closed form, and the same problem with another cost gives the answer. What to see: the
-eigenvalues, and how much nearer to the truth the bounded estimates are.
+there is no closed form, but we can solve the same problem with another cost. What to look for: the
+eigenvalues, and how much closer to the truth the bounded estimates are.
 """
 
 import jax.numpy as jnp
@@ -27,11 +27,11 @@ manifold = Product(Rotations(n), Euclidean(n), Euclidean(1))
 # The problem
 # -----------
 # The matrix is Σ = Q diag(exp a) Qᵀ, with a rotation Q. Its condition number is at most κ if all logarithms a
-# lie between a number b and b + log κ. So a point is (Q, a, b), and all constraints are linear.
+# are between some b and b + log κ. So a point is (Q, a, b), and all constraints are linear.
 
 
 def within(z, X):
-    """Return how far the logarithms of the eigenvalues exceed their bounds."""
+    """Return by how much the logarithms of the eigenvalues exceed their bounds."""
     _, a, b = z
     return jnp.concatenate([b - a, a - b - jnp.log(kappa)])
 
@@ -43,7 +43,7 @@ def gaussian(z, X):
 
 
 def student(z, X):
-    """Return the same for Student's t distribution: far samples count less."""
+    """Return the same for Student's t distribution, in which distant samples count less."""
     Q, a, _ = z
     far = jnp.sum((X @ Q) ** 2 * jnp.exp(-a), axis=1)
     return a.sum() + (freedom + n) * jnp.mean(jnp.log1p(far / freedom))
@@ -70,7 +70,7 @@ student_problem = Problem.from_jax(manifold, student, inequalities=within, data=
 # %%
 # The check
 # ---------
-# The closed form clips the eigenvalues of the sample covariance to [τ, κτ]. One search over τ finds it.
+# The closed form clips the eigenvalues of the sample covariance to [τ, κτ]. A search over τ finds it.
 
 
 def clip_eigenvalues(S):
@@ -96,12 +96,12 @@ assert difference < 1e-6
 # %%
 # Heavy tails
 # -----------
-# We draw 20 sets of 12 samples with heavy tails, and measure how far the estimates are from the truth: the
-# Riemannian distance between matrices that are scaled to determinant 1, because only the shape matters here.
+# We draw 20 sets of 12 samples with heavy tails, and measure the distance of the estimates from the truth:
+# the Riemannian distance between matrices scaled to determinant 1, because only the shape matters here.
 
 
 def error(W):
-    """Return the distance of the shape of W to that of the truth."""
+    """Return the distance between the shapes of W and the truth."""
     W, T = (M / np.linalg.det(M) ** (1.0 / n) for M in (W, truth))
     return SPD(n).dist(W, T)
 
@@ -143,8 +143,8 @@ for ax in (spectra, spread):
 plt.show()
 
 # %%
-# Most of the gain comes from the bound, and a little more from a cost that suits heavy tails. We gave the
-# estimates the true condition number as bound. In practice it is chosen by cross-validation.
+# Most of the gain comes from the bound, and a little more from a cost that suits heavy tails. The bound here
+# is the true condition number. In practice, it is chosen by cross-validation.
 
 assert all(result.success for result in results)
 assert (np.diff(errors.mean(axis=0)) < 0.0).all()

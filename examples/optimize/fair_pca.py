@@ -2,13 +2,13 @@
 Fair PCA
 ========
 
-Plain PCA minimizes the mean loss of all samples, so a large group decides and a small one pays. Fair PCA
-minimizes the larger of the two groups' losses:
+Plain PCA minimizes the mean loss of all samples, at the expense of small groups. Fair PCA minimizes the
+larger of two groups' losses:
 
     minimize t  subject to  loss_g(V) ≤ t  for both groups g,
 
-over subspaces V and numbers t. It matters wherever reduced data are used to decide about people. What to see:
-both groups end with the same loss, and the multipliers prove that no subspace is fairer.
+over subspaces V and numbers t. It matters if reduced data are used for decisions about people. What to look
+for: both groups end up with the same loss, and the multipliers prove that no subspace is fairer.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from geodual.optimize import Constraint, Problem, check_gradient, minimize
 # %%
 # Two groups
 # ----------
-# Each group varies most in directions of its own, and one group is four times as large as the other.
+# Each group varies most in its own directions, and one group is four times as large as the other.
 
 rng = np.random.default_rng(0)
 d, sizes = 8, np.array([800, 200])
@@ -49,8 +49,8 @@ def weighted(w):
 # %%
 # Plain and fair components
 # -------------------------
-# A point is x = (V, t), on a product of a Grassmann manifold and the line. The derivatives are by hand, so we
-# check them.
+# A point is x = (V, t), on a product of a Grassmann manifold and the line. The derivatives are handwritten,
+# so we check them.
 
 
 def plain_pca(p):
@@ -85,7 +85,7 @@ fair = np.array([losses(result.x[0]) for result in results])
 # %%
 # The proof
 # ---------
-# The larger loss is at least any weighted mean of both losses, and PCA minimizes that mean. With the
+# The larger loss is at least any weighted mean of both losses, and PCA minimizes such a mean. With the
 # multipliers as weights, this gives a lower bound for every subspace.
 
 print("p   plain PCA: large, small group   fair PCA: large, small group   no subspace is below")
@@ -113,7 +113,7 @@ for ax in (bars, curves):
 plt.show()
 
 # %%
-# Fair PCA is better for the worse group in all dimensions, and reaches its lower bound.
+# In all dimensions, fair PCA is better for the worse group, and reaches its lower bound.
 
 assert all(result.success for result in results)
 assert (fair.max(axis=1) < plain.max(axis=1)).all()

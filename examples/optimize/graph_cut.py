@@ -2,14 +2,14 @@
 The best split of a graph, with a proof
 =======================================
 
-We split a graph into two equal halves with as few edges between them as possible, as one does to find
-communities or to share work between two machines. A split is a sign per node. With unit vectors xᵢ in place
-of signs, the problem becomes smooth:
+We split a graph into two equal halves with as few edges between them as possible, for example to find
+communities or to share work between two machines. A split is a sign per node. With unit vectors xᵢ instead of
+signs, the problem becomes smooth:
 
     minimize ¼ Σ ‖xᵢ − xⱼ‖² over the edges  subject to  Σ xᵢ = 0,
 
-where the constraint makes the halves equal. A random hyperplane through the origin turns vectors into signs
-again. What to see: the split, and how the multipliers prove that none is better.
+where the constraint makes the halves equal. A random hyperplane through the origin turns the vectors back
+into signs. What to look for: the split, and the proof from the multipliers that none is better.
 """
 
 import math
@@ -23,7 +23,7 @@ from geodual.optimize import Constraint, Problem, check_gradient, minimize
 # %%
 # A graph with two communities
 # ----------------------------
-# There are two communities of 25 nodes. Edges are likely within each and rare between them.
+# There are two communities of 25 nodes. Edges are frequent within each and rare between them.
 
 rng = np.random.default_rng(4)
 N = 50
@@ -85,7 +85,7 @@ print(f"{right} of {N} nodes are in their planted community")
 # %%
 # The picture
 # -----------
-# Edges that are cut are pink.
+# Cut edges are pink.
 
 figure, (vectors, graph) = plt.subplots(
     1, 2, figsize=(8.0, 2.9), width_ratios=[1.0, 1.8], layout="constrained"
@@ -112,7 +112,7 @@ for ax in (vectors, graph):
 plt.show()
 
 # %%
-# The split cuts as few edges as the bound says, and it is the planted one.
+# The split cuts as few edges as the bound allows, and it is the planted one.
 
 assert result.success
 assert cut(best) == bound  # so the split is a best one

@@ -2,14 +2,14 @@
 Where to build in a hyperbolic city
 ===================================
 
-In the hyperbolic plane there is much more room far out than near the center, as in a tree or a network of
-suburbs. We look for the place of a depot. The mean distance to the customers should be small, but no customer
-may be farther away than a limit:
+In the hyperbolic plane, there is much more room far out than near the center, as in a tree or a network of
+suburbs. We look for the best place for a depot. The mean distance to the customers should be small, but no
+customer may be farther away than a limit:
 
     minimize the mean of d(x, yᵢ)  subject to  d(x, yᵢ) ≤ r  for all customers i.
 
-Both are convex along geodesics, so the answer is a global minimum. What to see: how the depot moves from the
-median to the center as the limit r falls, and what each step costs.
+Both are convex along geodesics, so the solution is a global minimum. What to look for: how the depot moves
+from the median to the center as the limit r decreases, and the cost of each step.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ J = np.diag([-1.0, 1.0, 1.0])  # the Minkowski product is xᵀJy
 # %%
 # The problem
 # -----------
-# cosh d(x, y) = −xᵀJy. So the limit on a distance is linear in x, and the cost is the mean of
+# Because cosh d(x, y) = −xᵀJy, the limit on a distance is linear in x, and the cost is the mean of
 # arccosh(−xᵀJyᵢ).
 
 
@@ -64,9 +64,9 @@ def place(limit):
 # %%
 # Two extremes
 # ------------
-# Without a limit the best place is the median. The smallest possible limit belongs to the center, which
-# minimizes the largest distance: min t subject to −xᵀJyᵢ ≤ t, with t = cosh r. A limit below that is
-# impossible, and the solver says so.
+# Without a limit, the best place is the median. The smallest possible limit belongs to the center, which
+# minimizes the largest distance: min t subject to −xᵀJyᵢ ≤ t, with t = cosh r. A smaller limit is impossible,
+# and the solver says so.
 
 median = place(limit=10.0)  # so large that it does not matter
 center = minimize(
@@ -89,7 +89,7 @@ print(f"limit {0.95 * smallest:.3f}: {impossible.status}. {impossible.message}")
 # Between them
 # ------------
 # One solve per limit. The multiplier of the farthest customer is the price of the limit: how fast the mean
-# distance grows as cosh r falls. Times sinh r, it is the price per unit of r.
+# distance grows as cosh r decreases. Times sinh r, it is the price per unit of r.
 
 limits = np.linspace(smallest + 1e-3, largest, 12)
 results = [place(limit) for limit in limits]
@@ -102,7 +102,7 @@ for limit, result, price in zip(limits[::-1], results[::-1], prices[::-1], stric
 
 
 def on_disc(points):
-    """Return points as points of Poincaré's disc."""
+    """Map points to Poincaré's disc."""
     points = np.atleast_2d(points)
     return (points[:, 1:] / (1.0 + points[:, :1])).T
 
@@ -127,7 +127,7 @@ curve.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# All answers are global minima, and the slope of the curve is the price that the multipliers give.
+# All solutions are global minima, and the slope of the curve is the price given by the multipliers.
 
 assert center.success
 assert median.global_minimum

@@ -3,11 +3,11 @@ The largest determinant: derivatives by hand
 ============================================
 
 Among all positive definite matrices with a trace of at most 8, which has the largest determinant? By the
-inequality of the means it is a multiple of the identity, so we can check the answer.
+inequality of arithmetic and geometric means, it is a multiple of the identity, so we can check the solution.
 
-The example shows how a problem is written with derivatives by hand, how they are checked before the first
-solve, and how to follow a solve. What to see: from an infeasible start, the eigenvalues and the trace arrive
-within four iterations.
+The example shows how to write a problem with handwritten derivatives, how to check them before the first
+solve, and how to follow a solve. What to look for: from an infeasible start, the eigenvalues and the trace
+converge within four iterations.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from geodual.optimize import Constraint, Problem, check_gradient, minimize
 # %%
 # The problem
 # -----------
-# Derivatives are Euclidean; the manifold converts them. Those of the constraint are optional except the
+# Derivatives are Euclidean; the manifold converts them. Those of the constraint are optional, except the
 # product of its Jacobian with a vector of weights.
 
 n, bound = 4, 8.0
@@ -39,8 +39,8 @@ problem = Problem(
 # %%
 # Check, then solve
 # -----------------
-# A wrong derivative is the most common mistake, so check first. ``record`` keeps what you want to see of
-# every iterate, and ``verbose=1`` prints a line per iteration.
+# A wrong derivative is the most common mistake, so check first. ``record`` stores quantities of every
+# iterate, and ``verbose=1`` prints a line per iteration.
 
 print(check_gradient(problem, np.diag([1.0, 2.0, 3.0, 4.0])))
 start = np.diag([1.0, 2.0, 3.0, 9.0])  # its trace is 15
@@ -69,7 +69,7 @@ residuals.set(title="Parts of the KKT residual", xticks=table.index)
 plt.show()
 
 # %%
-# The answer is 2 I, and its multiplier is n divided by the bound.
+# The solution is 2 I, and its multiplier is n divided by the bound.
 
 assert result.success
 assert np.allclose(result.x, bound / n * np.eye(n))

@@ -2,12 +2,12 @@
 Ratings between 1 and 5: completion with bounds
 ===============================================
 
-We fill in a table of ratings from 40 % of its entries, when all entries must lie between 1 and 5. The table
+We complete a table of ratings from 40 % of its entries, where all entries must be between 1 and 5. The table
 has low rank: a few tastes explain it. So we fit a matrix of rank 3 to the known entries, without and with the
 bounds, and compare the errors at the hidden entries.
 
-What to see: a completion without bounds predicts impossible ratings. To clip them helps a little. To know the
-bounds while fitting helps more.
+What to look for: a completion without bounds predicts impossible ratings. Clipping them helps a little. Using
+the bounds in the fit helps more.
 """
 
 import matplotlib.pyplot as plt
@@ -25,10 +25,10 @@ LOWEST, HIGHEST = 1.0, 5.0
 
 
 def draw_table(seed):
-    """Return true ratings, which entries are known, and the known ones with noise (3 elsewhere)."""
+    """Return the true ratings, which entries are known, and the known entries with noise (3 elsewhere)."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(TASTES, 0.3), PEOPLE)  # every person is a mixture of tastes
-    ratings = LOWEST + (HIGHEST - LOWEST) * rng.beta(0.4, 0.4, (TASTES, FILMS))  # what each taste likes
+    ratings = LOWEST + (HIGHEST - LOWEST) * rng.beta(0.4, 0.4, (TASTES, FILMS))  # of each taste
     truth = shares @ ratings
     known = rng.random(truth.shape) < 0.4
     noisy = np.clip(truth + 0.2 * rng.standard_normal(truth.shape), LOWEST, HIGHEST)
@@ -38,7 +38,7 @@ def draw_table(seed):
 # %%
 # The problem
 # -----------
-# Bounds on entries are one argument each, and need no derivatives.
+# Bounds on entries take one argument each, and need no derivatives.
 
 
 def complete(known, table, **bounds):
@@ -83,7 +83,7 @@ print(f" mean {mean[0]:16.3f} {mean[1]:19.3f} {mean[2]:13.3f}")
 figure, panels = plt.subplots(1, 4, figsize=(8.0, 2.9), layout="constrained")
 colors = plt.colormaps["viridis"].with_extremes(bad="white", under="#FF4D4D", over="#FF4D4D")
 for ax, (title, matrix) in zip(panels, shown.items(), strict=True):
-    # The bounds hold to the tolerance of the solver, so leave a little room before red.
+    # The bounds hold to the tolerance of the solver, so allow a little slack before red.
     image = ax.imshow(matrix, cmap=colors, vmin=LOWEST - 1e-6, vmax=HIGHEST + 1e-6)
     ax.set(title=title, xticks=[], yticks=[])
 panels[0].set(xlabel="films", ylabel="people")
@@ -91,7 +91,7 @@ figure.colorbar(image, ax=panels, extend="both", label="rating (red: impossible)
 plt.show()
 
 # %%
-# The bounds hold, and the mean error is smallest with them.
+# The bounds hold, and the mean error is smallest with bounds.
 
 assert bounded.min() > LOWEST - 1e-6
 assert bounded.max() < HIGHEST + 1e-6

@@ -2,14 +2,14 @@
 Non-negative PCA, with a proof
 ==============================
 
-The first principal component of images is a pattern of positive and negative pixels, which is hard to read.
-Non-negative PCA looks for the direction of largest variance among those with entries of at least 0,
+The first principal component of images is a pattern of positive and negative pixels, which is hard to
+interpret. Non-negative PCA finds the direction of largest variance among those with nonnegative entries,
 
     maximize xᵀΣx  subject to  ‖x‖ = 1,  x ≥ 0.
 
-In general this is NP-hard, so a solver may end in a local maximum. But the multipliers of the bounds give an
-upper limit, and where the answer reaches it, the answer is proved to be a global maximum. What to see: pixels
-that vary together for each of the ten digits, and for which digits the proof succeeds.
+In general, this is NP-hard, so a solver may end in a local maximum. But the multipliers of the bounds give an
+upper bound, and if the solution reaches it, the solution is proved to be a global maximum. What to look for:
+pixels that vary together for each of the ten digits, and the digits for which the proof succeeds.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ digits = load_digits()
 # %%
 # The problem
 # -----------
-# One unit vector per problem, and ``lower=0.0`` for all of its entries. Bounds need no derivatives. We solve
-# for each digit by itself, from four random starts, and keep the best answer.
+# One unit vector per problem, with ``lower=0.0`` for all of its entries. Bounds need no derivatives. We solve
+# for each digit separately, from four random starts, and keep the best solution.
 
 
 def nonnegative_component(S):
@@ -42,7 +42,7 @@ def nonnegative_component(S):
 
 
 def upper_bound(S, result):
-    """Return a number that xᵀSx does not exceed for any unit vector x ≥ 0."""
+    """Return an upper bound of xᵀSx over all unit vectors x ≥ 0."""
     # Sx = μx − ½λ at a solution. N = ½(λxᵀ + xλᵀ) has entries ≥ 0, so xᵀSx ≤ xᵀ(S + N)x for all x ≥ 0.
     N = 0.5 * np.outer(result.lower_multipliers, result.x)
     return np.linalg.eigvalsh(S + np.maximum(N + N.T, 0.0))[-1]
@@ -69,7 +69,7 @@ print(f"proved to be global maxima: digits {np.flatnonzero(proved).tolist()}")
 # %%
 # The components
 # --------------
-# Above, plain PCA: red and blue pixels vary against each other. Below, non-negative PCA: dark pixels vary
+# Top: plain PCA; red and blue pixels vary in opposite directions. Bottom: non-negative PCA; dark pixels vary
 # together, and most pixels are exactly 0.
 
 figure, panels = plt.subplots(2, 10, figsize=(8.0, 2.3), layout="constrained")
@@ -86,7 +86,7 @@ for ax in panels.flat:
 plt.show()
 
 # %%
-# No answer exceeds its limit, and for more than half of the digits the two are equal.
+# No solution exceeds its bound, and for more than half of the digits the two are equal.
 
 assert (np.array(shares) <= np.array(limits) + 1e-9).all()
 assert proved.sum() > 5

@@ -2,10 +2,10 @@
 Completion in spite of gross errors
 ===================================
 
-We fill in a matrix of rank 2 from half of its entries, when a tenth of these are completely wrong and nobody
-knows which. Least squares spreads such errors over the whole matrix. The sum of absolute values does not: it
-is a term with a kink, and at the solution most residuals are exactly zero. What to see: the two completions,
-and that the non-zero residuals of the second point at the wrong entries.
+We complete a matrix of rank 2 from half of its entries; a tenth of these are completely wrong, and it is not
+known which. Least squares spreads such errors over the whole matrix. The sum of absolute values does not: it
+is a term with a kink, and at the solution most residuals are exactly zero. What to look for: the two
+completions; the nonzero residuals of the second one are at the wrong entries.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ ROWS, COLUMNS, RANK = 40, 50, 2
 # %%
 # The data
 # --------
-# Smooth rows and columns, so that errors are easy to see.
+# Rows and columns are smooth, so that errors are easy to see.
 
 rng = np.random.default_rng(0)
 s, t = np.linspace(0.0, 3.0, ROWS), np.linspace(0.0, 3.0, COLUMNS)
@@ -103,7 +103,7 @@ figure.colorbar(image, ax=panels, shrink=0.9)
 plt.show()
 
 # %%
-# The matrix is recovered to the tolerance, and the residuals that are not zero are the wrong entries.
+# The matrix is recovered to the tolerance, and the nonzero residuals are at the wrong entries.
 
 assert least_squares.success
 assert robust.success

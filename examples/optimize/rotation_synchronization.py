@@ -2,13 +2,13 @@
 The best rotations, with a proof
 ================================
 
-Sixty cameras look at an object from all sides. What is measured is how pairs of them are turned against each
-other, with errors. We look for the rotations Rᵢ that fit all measurements Mᵢⱼ ≈ RᵢRⱼᵀ best. That problem has
-bad local minima, but its semidefinite relaxation has none:
+Sixty cameras look at an object from all sides. We measure the relative rotations of pairs of cameras, with
+errors, and look for the rotations Rᵢ that fit all measurements Mᵢⱼ ≈ RᵢRⱼᵀ best. This problem has bad local
+minima, but its semidefinite relaxation has none:
 
     minimize −Σ ⟨Mᵢⱼ, Xᵢⱼ⟩  over X ⪰ 0 whose 3 × 3 diagonal blocks are identities.
 
-What to see: rotations that are proved to be the best ones, and up to which errors the proof works.
+What to look for: rotations that are proved to be optimal, and how large errors may be for the proof to work.
 """
 
 import matplotlib.pyplot as plt
@@ -32,13 +32,13 @@ i, j = pairs.T
 
 
 def measure(noise):
-    """Return RᵢRⱼᵀ for all pairs, turned about random axes by about `noise` radians per axis."""
+    """Return RᵢRⱼᵀ for all pairs, rotated about random axes by about `noise` radians per axis."""
     errors = Rotation.from_rotvec(noise * np.random.default_rng(1).standard_normal((len(pairs), 3)))
     return errors.as_matrix() @ truth[i] @ truth[j].transpose(0, 2, 1)
 
 
 def angles(R):
-    """Return how far rotations are from the truth, in degrees, after the turn that fits best."""
+    """Return the errors of rotations in degrees, after the best common rotation."""
     left, _, right = np.linalg.svd(np.einsum("kji,kjl->il", R, truth))
     turn = left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right
     return np.degrees(Rotation.from_matrix((R @ turn).transpose(0, 2, 1) @ truth).magnitude())
@@ -47,7 +47,7 @@ def angles(R):
 # %%
 # Solve the relaxation
 # --------------------
-# The result has a factor Y of X, a cost, and a lower bound that no rotations can beat.
+# The result has a factor Y of X, a cost, and a lower bound on the cost of all rotations.
 
 M = measure(0.2)
 result = synchronization(pairs, M).solve()
@@ -68,8 +68,8 @@ chained = np.array(chained)
 # %%
 # How large may errors be?
 # ------------------------
-# The proof works where the best X has rank 3. Beyond that, the lower bound still says how good the rounded
-# rotations are.
+# The proof works if the best X has rank 3. For larger errors, the lower bound still shows how good the
+# rounded rotations are.
 
 levels = np.linspace(0.1, 1.3, 7)
 gaps = []
@@ -96,7 +96,7 @@ proof.grid(alpha=0.3)
 plt.show()
 
 # %%
-# At moderate errors the relaxation is exact, and the rotations are the best ones.
+# For moderate errors, the relaxation is exact, and the rotations are optimal.
 
 assert result.success
 assert result.bound_is_proved

@@ -6,9 +6,9 @@ Principal components of images mix all pixels. Sparse PCA adds an l1 norm to the
 
     minimize  −tr(XᵀSX) + μ ‖X‖₁  over orthonormal matrices X,
 
-so that each component looks at few pixels. The norm has a kink at 0, and a term with a proximal operator
-keeps it: zeros are exactly zero, not small. What to see: four components of the digits for a rising μ, with
-fewer and fewer pixels, and how much variance that costs.
+so that each component uses few pixels. The norm has a kink at 0, and a term with a proximal operator
+preserves it: zeros are exactly zero, not just small. What to look for: four components of the digits for
+increasing μ, with fewer and fewer pixels, and the cost in variance.
 """
 
 import matplotlib.pyplot as plt
@@ -43,7 +43,7 @@ def sparse_components(mu, start):
 # %%
 # From plain PCA to sparse components
 # -----------------------------------
-# Each solve starts at the components of the last one.
+# Each solve starts at the components of the previous one.
 
 components = [np.linalg.eigh(S)[1][:, ::-1][:, :N_COMPONENTS]]
 weights, results = (0.003, 0.01, 0.03), []
@@ -75,7 +75,7 @@ figure.suptitle("gray: exactly zero", fontsize=9)
 plt.show()
 
 # %%
-# Entries fall faster than the variance, and the columns are still orthonormal.
+# The number of entries decreases faster than the variance, and the columns are still orthonormal.
 
 assert kept[0] > kept[1] > kept[2] > kept[3]
 assert shares[3] > 0.5 * shares[0]

@@ -2,14 +2,14 @@
 Points as far apart as possible on a sphere
 ===========================================
 
-Where do n points on a sphere go to be as far apart as possible? This is the problem of Tammes, who asked it
-about the pores of pollen. The points are the columns of X, and we minimize the largest cosine t between two
+How should n points be placed on a sphere to be as far apart as possible? This is the problem of Tammes, who
+studied the pores of pollen. The points are the columns of X, and we minimize the largest cosine t between two
 of them:
 
     minimize t  subject to  ⟨xᵢ, xⱼ⟩ ≤ t  for all pairs.
 
-There are local minima, so we solve from several random starts with ``minimize_many``. What to see: for these
-four n the best angles are proved in the literature, and we find them to six digits.
+There are local minima, so we solve from several random starts with ``minimize_many``. What to look for: for
+these four n, the best angles are proved in the literature, and we find them to six digits.
 """
 
 import itertools
@@ -32,7 +32,7 @@ def packing_problem(n):
     i, j = np.triu_indices(n, 1)
 
     def symmetric(w):
-        """Write the weights of the pairs into a symmetric matrix."""
+        """Return a symmetric matrix with the weights of the pairs."""
         W = np.zeros((n, n))
         W[i, j] = W[j, i] = w
         return W
@@ -74,7 +74,7 @@ for n, angle in known.items():
 # %%
 # The packings as polyhedra
 # -------------------------
-# Blue edges join points at the smallest angle.
+# Blue edges connect points at the smallest angle.
 
 figure, panels = plt.subplots(1, 4, figsize=(8.0, 2.4), layout="constrained")
 light = np.array([-0.4, 0.5, 0.75])
@@ -83,7 +83,7 @@ for ax, (n, result) in zip(panels, best.items(), strict=True):
     closest = np.isclose(X.T @ X, t)
     hull = ConvexHull(X.T)
     for face, normal in zip(hull.simplices, hull.equations[:, :3], strict=True):
-        if normal[2] > 0.0:  # we look from above and see only these faces
+        if normal[2] > 0.0:  # seen from above, only these faces are visible
             ax.fill(*X[:2, face], color=plt.colormaps["Blues"](0.35 - 0.3 * normal @ light))
             for i, j in itertools.combinations(face, 2):
                 if closest[i, j]:
@@ -95,7 +95,7 @@ for ax, (n, result) in zip(panels, best.items(), strict=True):
 plt.show()
 
 # %%
-# All four are the best packings, as far as the literature proves it.
+# All four are the best packings, as proved in the literature.
 
 assert all(result.success for result in best.values())
 assert np.allclose(

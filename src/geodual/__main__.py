@@ -1,4 +1,4 @@
-"""The program ``geodual``, also as ``python -m geodual``."""
+"""Entry point of the command ``geodual``, also available as ``python -m geodual``."""
 
 import sys
 
@@ -6,7 +6,7 @@ from geodual.extras import MissingExtraError
 
 
 def main() -> None:
-    """Run the command; without the packages that it needs, print in one line how to install them."""
+    """Run the command; if packages that it needs are missing, print one line on how to install them."""
     try:
         from geodual.cli import main as run_command
     except MissingExtraError as error:

@@ -1,4 +1,4 @@
-"""Write files so that they are either complete or absent."""
+"""Write files atomically: a file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from uuid import uuid4
 
 try:
     import fcntl
-except ImportError:  # Windows: what a killed program leaves there stays
+except ImportError:  # Windows: leftovers of killed programs stay
     fcntl = None  # type: ignore[assignment]
 
 _MARK = ".writing-"
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a temporary file next to `path` and rename it, so that nobody sees a half-written file.
+    """Write a file atomically: a temporary file next to `path` is written first, then renamed.
 
-    Several programs may write the same file at the same time: the last one to finish wins. What a killed
-    program left of the same file is removed. An `OSError` names `path`, not the temporary file.
+    Several programs may write the same file at the same time; the last one to finish wins. Temporary files of
+    the same file that killed programs left behind are removed. An `OSError` names `path`, not the temporary
+    file.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         The file to create or replace; its folder must exist.
     write : callable
         Called with the temporary path, which has the same folder and the same suffix. It must write into the
-        file that it finds there.
+        file that exists there.
     """
     # The same folder is on the same file system, where `os.replace` is atomic.
     temporary = path.parent / f"{_MARK}{uuid4().hex}-{path.name}"
@@ -58,18 +59,18 @@ def _claimed(temporary: Path) -> Iterator[None]:
         with temporary.open("xb") as file:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            # Before it was locked, another program may have taken it for a leftover.
+            # Before the file was locked, another program may have removed it as a leftover.
             if temporary.exists():
                 yield
                 return
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` that no living program writes to."""
+    """Remove temporary files of `path` that no running program writes to."""
     if fcntl is None:
         return
     for name in glob.glob(f"{_MARK}{'[0-9a-f]' * 32}-{glob.escape(path.name)}", root_dir=path.parent):
         leftover = path.parent / name
-        with suppress(OSError), leftover.open("rb") as file:  # an error means that somebody writes to it
+        with suppress(OSError), leftover.open("rb") as file:  # an error means that a program writes to it
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             leftover.unlink()

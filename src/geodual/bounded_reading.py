@@ -1,4 +1,4 @@
-"""Read packed and nested files of others within limits, so that no small file fills the memory."""
+"""Read compressed and nested files from others within limits, so that a small file cannot fill memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from .errors import DataError
 
-# Tables of funds shrink by 3 to 10 when packed, and by 30 if 99 of 100 cells are empty. Apache POI takes a
-# workbook that shrinks by more than 100 for a bomb, too.
+# Compression shrinks tables of funds by a factor of 3 to 10, and by 30 if 99 of 100 cells are empty. Apache
+# POI, too, treats a workbook that shrinks by more than 100 as a zip bomb.
 _LARGEST_RATIO = 100
-_ALWAYS_ALLOWED = 1 << 27  # 128 MiB, which any machine has: tiny tables may shrink by any factor
+_ALWAYS_ALLOWED = 1 << 27  # 128 MiB, which any machine has; smaller tables may shrink by any factor
 _LARGEST = 1 << 31  # 2 GiB: 15 years of daily NAVs of 20,000 funds, in a CSV table of 24 bytes per row
 _MEMBERS = 10_000  # a workbook with 1,000 sheets has about 3,000
 _DEPTH = 32  # settings and results of geodual are at most 8 deep
@@ -22,23 +22,23 @@ _CHUNK = 1 << 20
 
 
 def check_unpacked(unpacked: int, packed: int, source: str, remedy: str) -> None:
-    """Raise if a file holds more than it may.
+    """Raise an error if a file unpacks to more than the limit.
 
     Parameters
     ----------
     unpacked : int
-        Bytes that it takes in memory.
+        Size in memory, in bytes.
     packed : int
-        Bytes of the file.
+        Size of the file, in bytes.
     source : str
-        Its name.
+        Name of the file, for error messages.
     remedy : str
-        What to do: a sentence without its full stop.
+        What to do: a sentence without the final period.
 
     Raises
     ------
     DataError
-        If it holds more than 128 MiB and more than 100 times its size, or more than 2 GiB.
+        If the file unpacks to more than 128 MiB and more than 100 times its size, or to more than 2 GiB.
     """
     limit = min(max(_LARGEST_RATIO * packed, _ALWAYS_ALLOWED), _LARGEST)
     if unpacked > limit:
@@ -49,14 +49,14 @@ def check_unpacked(unpacked: int, packed: int, source: str, remedy: str) -> None
 
 
 def unpack_gzip(data: bytes, source: str) -> bytes:
-    """Return what a gzip file holds, after a pass that only counts its bytes.
+    """Unpack a gzip file, after a first pass that only counts the bytes.
 
     Parameters
     ----------
     data : bytes
         The file.
     source : str
-        Its name.
+        Name of the file, for error messages.
     """
     unpacked = 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
@@ -67,20 +67,20 @@ def unpack_gzip(data: bytes, source: str) -> bytes:
 
 
 def check_archive(archive: zipfile.ZipFile, packed: int, source: str, remedy: str) -> None:
-    """Raise if a zip file has too many members, members that share bytes, or too much in them.
+    """Raise an error if a zip file has too many members, members that overlap, or too much content.
 
-    `zipfile` reads no more of a member than the directory declares, so what is declared can be relied on.
+    `zipfile` reads no more of a member than the directory declares, so the declared sizes can be relied on.
 
     Parameters
     ----------
     archive : ZipFile
         The archive.
     packed : int
-        Bytes of the file.
+        Size of the file, in bytes.
     source : str
-        Its name.
+        Name of the file, for error messages.
     remedy : str
-        What to do: a sentence without its full stop.
+        What to do: a sentence without the final period.
     """
     members = archive.infolist()
     if len(members) > _MEMBERS:
@@ -93,7 +93,7 @@ def check_archive(archive: zipfile.ZipFile, packed: int, source: str, remedy: st
 
 
 def read_arrays(data: bytes) -> dict[str, Any]:
-    """Return the arrays of an ``.npz`` file that `numpy.savez` wrote; nothing in it is executed.
+    """Return the arrays of an ``.npz`` file written by `numpy.savez`, without executing any of its content.
 
     Parameters
     ----------
@@ -103,9 +103,10 @@ def read_arrays(data: bytes) -> dict[str, Any]:
     Raises
     ------
     ValueError, zipfile.BadZipFile, and others
-        If it is no such file, or holds more than its own size: `numpy.savez` compresses nothing.
+        If `numpy.savez` did not write the file, or the content is larger than the file: `numpy.savez` does
+        not compress.
     """
-    import numpy as np  # here, so that the command shows its help at once
+    import numpy as np  # imported here, so that the command shows its help at once
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
@@ -116,12 +117,12 @@ def read_arrays(data: bytes) -> dict[str, Any]:
 
 
 def parse_nested(parse: Callable[[str], Any], text: str) -> Any:
-    """Return what a parser of JSON or TOML makes of a text that is not nested too deeply.
+    """Parse JSON or TOML, unless the text is nested too deeply.
 
     Parameters
     ----------
     parse : callable
-        Such as `json.loads`.
+        The parser, such as `json.loads`.
     text : str
         The text.
 

@@ -1,6 +1,6 @@
-"""Work on a cluster of Dask: start one on this machine, keep data on its workers, gather small results.
+"""Work on a Dask cluster: start one on this machine, keep data on its workers, gather small results.
 
-Dask is optional. It is imported when a cluster is started or a dask array is given, never before.
+Dask is optional. It is imported only when a cluster is started or a dask array is passed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from .extras import import_extra
 from .threads import one_thread
 
 Call = tuple[Callable[..., Any], Sequence[Any]]  # a function and its arguments
-PATIENCE = 30.0  # seconds without an answer, a worker or a running task, after which work is given up
+PATIENCE = 30.0  # seconds without an answer, a worker or a running task before giving up
 NOT_FINITE = "`X` contains NaN or infinity; remove such samples, or impute the values."
-POLL = 1.0  # seconds between two looks at the workers
-_GROUP = 32  # more than twice as many results are added up on the workers, in groups of this size
-# Freed memory stays in the process. By default Dask lets workers give it back at once, so that they take it
-# again for every tile; a pass then takes a third longer, and one for percentiles twice as long. Both settings
-# are needed: with the first alone, large arrays still get memory of their own, which is given back.
+POLL = 1.0  # seconds between checks of the workers
+_GROUP = 32  # if there are more than twice as many results, the workers first sum them in groups of this size
+# Keep freed memory in the process. By default, Dask makes workers return it at once and allocate it again for
+# every tile: a pass takes a third longer, and one for percentiles twice as long. Both settings are needed:
+# with the first alone, large arrays are still mapped separately, and that memory is returned.
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
 
 def is_dask(X: Any) -> bool:
-    """Tell whether an object is a collection of Dask, such as a dask array, without importing Dask."""
-    # Objects that may hold dask arrays or others, such as those of xarray, have no graph for others.
+    """Return whether an object is a Dask collection, such as a dask array, without importing Dask."""
+    # Objects that can hold dask arrays or other arrays, such as those of xarray, have no graph for the
+    # others.
     return hasattr(X, "__dask_graph__") and X.__dask_graph__() is not None
 
 
 def check_dask_array(X: Any) -> None:
-    """Raise unless a collection of Dask is a dense array of real numbers, of two axes and known sizes."""
+    """Raise an error unless a Dask collection is a dense 2-D array of real numbers with known block sizes."""
     if not isinstance(X, _dask("dask.array").Array):
         raise ValueError(
             f"`X` must be a dask array, got {type(X).__name__}; a table has `to_dask_array(lengths=True)`."
@@ -57,14 +58,14 @@ def check_dask_array(X: Any) -> None:
 
 
 def map_rows(function: Callable[..., Any], X: Any, L: Any) -> Any:
-    """Return the dask array ``function(X, L)``, which is computed when it is needed, block by block.
+    """Return the dask array ``function(X, L)``, computed lazily, block by block.
 
     Parameters
     ----------
     function : callable
-        Maps rows of numbers, and L, to rows of ``len(L)`` numbers.
+        Maps rows of X, together with L, to rows of ``len(L)`` numbers.
     X : dask array of shape (n_samples, n_features)
-        Samples. Values that are not finite raise an error when their block is computed.
+        Samples. Values that are not finite raise an error when the block is computed.
     L : array of shape (n_columns, n_features)
         The second argument.
     """
@@ -80,9 +81,9 @@ def _finite_rows(X: Any, function: Callable[..., Any], L: Any) -> Any:
 
 
 def local_cluster(n_workers: int | None = None) -> Any:
-    """Start a cluster of Dask on this machine, with one thread per worker process.
+    """Start a Dask cluster on this machine, with one thread per worker process.
 
-    The workers keep freed memory, which makes passes over pairs faster than with the defaults of Dask.
+    The workers keep freed memory, which makes passes over pairs faster than with Dask's defaults.
 
     Parameters
     ----------
@@ -104,11 +105,11 @@ def local_cluster(n_workers: int | None = None) -> Any:
 
 
 def on_worker(function: Callable[..., Any], *values: Any) -> Any:
-    """Return the task ``function(*values)``, which nobody has started; the values may be tasks.
+    """Return ``function(*values)`` as a task that has not started; the values may be tasks.
 
-    Numerical libraries use one thread there, so that results have the same bits on any worker.
+    Numerical libraries use one thread in it, so that results have the same bits on every worker.
     """
-    # The dashboard of Dask shows the name of the function.
+    # Dask's dashboard shows the name of the function.
     name = f"{function.__name__.strip('_')}-{uuid4().hex}"
     return _dask("dask").delayed(_with_one_thread)(function, *values, dask_key_name=name)
 
@@ -121,7 +122,7 @@ def _with_one_thread(function: Callable[..., Any], *values: Any) -> Any:
 def persisted(tasks: Sequence[Any]) -> list[Any]:
     """Start tasks and keep their results on the workers, or in memory if there is no cluster.
 
-    If a worker dies, what it had is computed again from the graph of the task.
+    If a worker dies, its results are computed again from the task graph.
     """
     client = _active_client()
     if client is None:
@@ -131,9 +132,9 @@ def persisted(tasks: Sequence[Any]) -> list[Any]:
 
 
 def gathered(tasks: Sequence[Any]) -> list[Any]:
-    """Return the results of tasks, in their order; raise if the cluster cannot finish them.
+    """Return the results of tasks, in order; raise an error if the cluster cannot finish them.
 
-    Tasks run on the active client of Dask, or in threads of this process if there is none.
+    Tasks run on Dask's active client, or in threads of this process if there is none.
     """
     client = _active_client()
     if client is None:
@@ -143,16 +144,16 @@ def gathered(tasks: Sequence[Any]) -> list[Any]:
 
 
 def call_in_order(client: Any, calls: Iterable[Call]) -> Generator[Any]:
-    """Yield the results of calls, in their order, as the workers of a cluster make them.
+    """Run calls on a cluster and yield their results, in order.
 
-    If a worker dies, its calls are made again by another.
+    If a worker dies, another one repeats its calls.
 
     Parameters
     ----------
     client : distributed.Client
         The connection to the cluster.
     calls : iterable of (function, arguments)
-        Each argument is sent to the scheduler once, however many calls have it.
+        Each argument is sent to the scheduler once, even if several calls share it.
     """
     sent: dict[int, Any] = {}
     with _clear_failures(client):
@@ -160,15 +161,15 @@ def call_in_order(client: Any, calls: Iterable[Call]) -> Generator[Any]:
             client.submit(function, *(_sent(client, value, sent) for value in values), pure=False)
             for function, values in calls
         )
-        sent.clear()  # workers forget what no call needs any more
+        sent.clear()  # workers drop what no call needs any more
         while futures:
             yield _results(client, [futures.popleft()])[0]
 
 
 def _sent(client: Any, value: Any, sent: dict[int, Any]) -> Any:
-    """Return a task that holds a value: if the worker that has it dies, the scheduler sends it to another."""
+    """Return a task that holds a value; if its worker dies, the scheduler sends the value to another."""
     if id(value) not in sent:
-        # The value is kept besides its task: an object that is gone leaves its id to another.
+        # Keep the value along with its task: the id of a deleted object can be reused.
         sent[id(value)] = value, client.submit(_itself, value, pure=False)
     return sent[id(value)][1]
 
@@ -180,8 +181,8 @@ def _itself(value: Any) -> Any:
 def summed(tasks: Sequence[Any], group: int = _GROUP) -> tuple[Any, ...]:
     """Return the sum of the results of tasks, tuples of numbers and arrays.
 
-    They are added in a fixed order, so the bits do not depend on the workers. Many of them are first added up
-    in groups on the workers, so that this machine holds few of them at a time: at most twice a group.
+    They are added in a fixed order, so the bits do not depend on the workers. If there are many, the workers
+    first sum them in groups, so that this machine holds at most two groups' worth of them at a time.
     """
     while len(tasks) > 2 * group:
         groups = [list(tasks[start : start + group]) for start in range(0, len(tasks), group)]
@@ -195,9 +196,9 @@ def _added(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 @contextmanager
 def _clear_failures(client: Any) -> Iterator[None]:
-    """Say in one line what to do if the cluster loses the scheduler, or work that it cannot repeat."""
+    """Raise a one-line error if the scheduler, or work that cannot be repeated, is lost."""
     address = client.scheduler.address
-    # No warning of a large graph: what it advises, to scatter the data, would lose them with a worker.
+    # Silence the warning about a large graph: scattered data, as it advises, would be lost with a worker.
     quiet = _dask("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
     try:
         with quiet:
@@ -216,7 +217,7 @@ def _clear_failures(client: Any) -> Iterator[None]:
 
 
 def _results(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of futures; raise if for some time the cluster does nothing."""
+    """Return the results of futures; raise an error if the cluster makes no progress for some time."""
     gathering = client.gather(futures, asynchronous=True)
     answer = asyncio.run_coroutine_threadsafe(gathering, client.loop.asyncio_loop)
     last_sign = time.monotonic()
@@ -236,9 +237,9 @@ def _results(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def _hindrance(client: Any) -> str:
-    """Return why no worker has a task, and what to do; nothing if a worker has one."""
+    """Return why no worker has a task, and what to do; an empty text if a worker has one."""
     try:
-        # A dictionary from each worker to the tasks that it was given.
+        # A dictionary from each worker to its assigned tasks.
         given = client.sync(client.scheduler.processing, workers=None, callback_timeout=POLL)
     except (TimeoutError, OSError):
         return "its scheduler does not answer. Start it again with its workers"
@@ -248,7 +249,7 @@ def _hindrance(client: Any) -> str:
 
 
 def _active_client() -> Any:
-    """Return the active client of Dask; None if there is none, or if the user set another scheduler."""
+    """Return Dask's active client; None if there is none, or if the user set another scheduler."""
     if _dask("dask").config.get("scheduler", None) not in (None, "dask.distributed"):
         return None
     try:
@@ -258,7 +259,7 @@ def _active_client() -> Any:
 
 
 def _failures() -> tuple[type[BaseException], ...]:
-    """Return what Dask raises if workers or the scheduler are lost."""
+    """Return the exceptions that Dask raises if workers or the scheduler are lost."""
     distributed, client = _dask("distributed"), _dask("distributed.client")
     lost_scheduler = _dask("distributed.comm").CommClosedError, client.ClosedClientError
     return distributed.CancelledError, distributed.KilledWorker, *lost_scheduler

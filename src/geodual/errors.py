@@ -1,8 +1,8 @@
-"""Exceptions that say what to do: for input that cannot be used, and for workers that are lost."""
+"""Exceptions for invalid input and for lost workers, with messages that say what to do."""
 
 
 class DataError(ValueError):
-    """Raised for bad input: the message says what is wrong, where, and what to do.
+    """Raised for invalid input: the message says what is wrong, where, and what to do.
 
     It is a `ValueError`, so code that catches `ValueError` catches it too.
 
@@ -18,4 +18,4 @@ class DataError(ValueError):
 
 
 class LostWorkersError(RuntimeError):
-    """Raised if worker processes or a cluster are lost: the message says what is lost, and what to do."""
+    """Raised if worker processes or a cluster are lost: the message says what was lost and what to do."""

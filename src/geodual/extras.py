@@ -1,4 +1,4 @@
-"""Packages that not all users need, such as matplotlib: import one, or say which command installs it."""
+"""Import optional packages, such as matplotlib, or raise an error with the command that installs them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class MissingExtraError(DataError, ImportError):
 
 
 def import_extra(module: str, extra: str, what: str) -> Any:
-    """Return an optional package.
+    """Import an optional package and return it.
 
     Parameters
     ----------
     module : str
-        Its import path.
+        Name of the module, such as "matplotlib.pyplot".
     extra : str
         The extra of geodual that installs it.
     what : str
@@ -32,7 +32,7 @@ def import_extra(module: str, extra: str, what: str) -> Any:
 
 
 def require_extra(extra: str, *packages: str, what: str) -> None:
-    """Raise unless all these packages are installed; import none of them."""
+    """Raise an error unless all these packages are installed, without importing them."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise MissingExtraError(_remedy(what, extra, f"not installed: {', '.join(missing)}"))
@@ -46,7 +46,7 @@ def new_axes(width: float, height: float, columns: int = 1, rows: int = 1) -> An
     width, height : float
         Size of the figure in inches.
     columns, rows : int
-        Number of axes side by side, and below each other; those share the horizontal axis.
+        Number of axes side by side, and one below the other; the latter share the horizontal axis.
     """
     pyplot = import_extra("matplotlib.pyplot", "funds", "Plots need matplotlib")
     sharing = "col" if rows > 1 else False

@@ -1,4 +1,4 @@
-"""Names that were spelled otherwise before 0.3.0: they still work, and warn."""
+"""Names that were spelled differently before 0.3.0: they still work, with a warning."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 
 
 def warn_of_old_name(old: str, new: str) -> None:
-    """Warn, at the line that called the caller, that a name is old."""
-    warnings.warn(f"`{old}` is now called `{new}`; the old name will go.", FutureWarning, stacklevel=3)
+    """Issue a `FutureWarning` for an old name, at the line that called the caller."""
+    message = f"`{old}` is now called `{new}`; the old name will be removed."
+    warnings.warn(message, FutureWarning, stacklevel=3)
 
 
 class OldName:
-    """Let an attribute of a class be read by its old name, with a warning.
+    """Descriptor that reads an attribute by its old name, with a warning.
 
     Parameters
     ----------
     new : str
-        Name of the attribute now.
+        Current name of the attribute.
     """
 
     def __init__(self, new: str):

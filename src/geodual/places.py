@@ -15,7 +15,7 @@ _ABSENT = object()
 
 
 def is_place(text: object) -> bool:
-    """Tell whether a text has the form of a place: ``package.module:name``."""
+    """Return whether a text has the form of a place: ``package.module:name``."""
     return isinstance(text, str) and bool(_PLACE.fullmatch(text))
 
 
@@ -30,7 +30,7 @@ def load_place(place: str, what: str) -> Any:
     found = run_own(
         lambda: _find(module, names),
         f"The {what} {place!r} cannot be imported",
-        "check the spelling, and that the module is installed or lies in this folder, and runs",
+        "check the spelling, and that the module runs and is installed or in this folder",
     )
     if found is _ABSENT:
         raise DataError(f"The {what} {place!r}: {module} has no {names!r}; check the spelling.")
@@ -38,14 +38,14 @@ def load_place(place: str, what: str) -> Any:
 
 
 def run_own(run: Callable[[], Any], problem: str, remedy: str) -> Any:
-    """Return what code of the user's own returns; any exception, even SystemExit, becomes one DataError.
+    """Run the user's own code and return its result; any exception, even SystemExit, becomes a DataError.
 
     Parameters
     ----------
     run : callable
         The code.
     problem, remedy : str
-        How the error message begins and ends.
+        Beginning and end of the error message.
     """
     try:
         return run()

@@ -1,4 +1,4 @@
-"""Limit the threads of numerical libraries: one is faster for small products, and gives the same bits."""
+"""Limit the threads of numerical libraries: one is faster for small products and gives reproducible bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blas_threads_for(operations: float) -> Iterator[None]:
     Parameters
     ----------
     operations : float
-        Number of floating-point operations of that product, from `product_operations`.
+        Number of floating-point operations of the product, from `product_operations`.
     """
     with nullcontext() if operations > _SMALL else _one_blas_thread:
         yield
@@ -37,16 +37,16 @@ def blas_threads_for(operations: float) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run a block in which numerical libraries use one thread, so that results have the same bits."""
-    # OpenMP has a limit per calling thread, BLAS one for all.
+    """Run a block with one thread in numerical libraries, so that results have the same bits."""
+    # OpenMP has one limit per calling thread, BLAS one for all threads.
     with _controller("openmp").limit(limits=1), _one_blas_thread:
         yield
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Return the results of a function of each item, in order, from as many threads as BLAS has now.
+    """Apply a function to each item in as many threads as BLAS has now; return the results in order.
 
-    Each call has one BLAS thread: so threads that wait for a busy core do not hold up the others.
+    Each call has one BLAS thread, so that a thread waiting for a busy core does not hold up the others.
     """
     n_threads = max((library["num_threads"] for library in _controller("blas").info()), default=1)
     with one_thread(), ThreadPoolExecutor(n_threads) as pool:
@@ -54,10 +54,10 @@ def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 class _OneBlasThread:
-    """A context with one BLAS thread, which blocks in several threads may share.
+    """A context with one BLAS thread that several threads can share.
 
-    The first to enter sets the limit and the last to leave lifts it. If each restored what it had found, the
-    last of two overlapping blocks would restore the limit of the other.
+    The first thread to enter sets the limit, and the last to leave lifts it. If each thread restored what it
+    found, the last of two overlapping blocks would restore the limit set by the other.
     """
 
     def __init__(self) -> None:

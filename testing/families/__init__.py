@@ -1,9 +1,9 @@
 """Problem families of three papers at their published sizes, one file per paper.
 
-Each builder returns a `PublishedProblem` with exact first and second derivatives and starts as published. The
-data are random, drawn as in the published code but with seeds of ours. Real data, and the published instance
-of system identification, are read from folders that environment variables name; without them these are
-skipped.
+Each builder returns a `PublishedProblem` with exact first and second derivatives and the published starts.
+The data are random, drawn as in the published code but with our own seeds. Real data, and the published
+instance of system identification, are read from folders named by environment variables; without these, they
+are skipped.
 """
 
 from .case import PublishedProblem

@@ -20,18 +20,18 @@ class PublishedProblem(BenchmarkProblem):
     Attributes
     ----------
     family : str
-        Name of the family, under which results are summarized.
+        Name of the family, for summaries of results.
     points : mapping from str to point
         The starts by name.
     tol : float
-        The KKT residual that counts as solved, that of the paper.
+        The KKT residual that counts as solved in the paper.
     max_seconds : float
         Time limit per solve.
     peer_starts : int or None
-        Number of starts from which the peers are run too; all by default.
+        Number of starts that are also run with the peers; all by default.
     squared_equality : bool
         Whether the equalities are squares, such as ‖Σ xᵢ‖² = 0. Their gradients vanish at feasible points, so
-        multipliers grow without bound as the violation falls.
+        multipliers grow without bound as the violation decreases.
     """
 
     family: str = ""

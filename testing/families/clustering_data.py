@@ -19,7 +19,7 @@ _SHAPES = {"sonar": (208, 60), "ecoli": (336, 7)}
 def standardized(name: str) -> Array:
     """Return the samples of a data set with mean 0 and variance 1 in every column.
 
-    Two columns of ecoli with two values each are left out, as in the data of Liu and Boumal.
+    Two columns of ecoli with two values each are omitted, as in the data of Liu and Boumal.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def standardized(name: str) -> Array:
 
 
 def _built_in(name: str) -> Array:
-    from sklearn import datasets  # takes long to import
+    from sklearn import datasets  # slow to import
 
     return np.asarray(getattr(datasets, f"load_{name}")().data, dtype=float)
 
@@ -46,10 +46,10 @@ def _built_in(name: str) -> Array:
 def _from_folder(name: str) -> Array:
     folder = os.environ.get(FOLDER)
     if folder is None:
-        raise FileNotFoundError(f"`{FOLDER}` is not set; give it the folder that has {name}.csv.")
+        raise FileNotFoundError(f"`{FOLDER}` is not set; set it to the folder with {name}.csv.")
     path = Path(folder) / f"{name}.csv"
     if not path.exists():
-        raise FileNotFoundError(f"There is no {path}; `{FOLDER}` must be the folder that has {name}.csv.")
+        raise FileNotFoundError(f"There is no {path}; `{FOLDER}` must be the folder with {name}.csv.")
     X = np.loadtxt(path, delimiter=",", dtype=str)[:, :-1].astype(float)
     if X.shape != _SHAPES[name]:
         raise ValueError(f"{path} must have {_SHAPES[name]} rows and columns besides labels, got {X.shape}.")

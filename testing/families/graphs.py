@@ -12,10 +12,10 @@ EDGE_PROBABILITY = 0.5
 
 
 def power_law_laplacian(n: int, density: float, rng: np.random.Generator) -> csr_array:
-    """Return the Laplacian of a graph of Barabási and Albert's kind, as in the code of Liu and Boumal.
+    """Return the Laplacian of a Barabási–Albert graph, as in the code of Liu and Boumal.
 
-    The graph starts from a random one of 2 · max(5, m) nodes without isolated nodes. Each further node is
-    joined to m = ⌈density · n⌉ of those before it, drawn in proportion to their degrees.
+    The graph starts from a random graph of 2 · max(5, m) nodes without isolated nodes. Each further node is
+    connected to m = ⌈density · n⌉ earlier nodes, drawn in proportion to their degrees.
 
     Parameters
     ----------

@@ -21,12 +21,12 @@ Point = tuple[Array, Array, Array]
 def stable_identification(dim: int = 5, n_starts: int = 20, seed: int = 0) -> PublishedProblem:
     """Identify a stable linear system: min ‖X⁺ − (I + hA)X‖²/N over A = (J − R)Q, with bounds on entries.
 
-    J is skew-symmetric, and R and Q are positive definite; such A are the stable matrices. X has the states
-    of five noisy trajectories, X⁺ the next ones, and h = 0.02. A fifth of the entries of A must lie in
-    intervals. A tenth must lie in an interval but outside another one, (A_ij − c)² ≥ k². All starts are
+    J is skew-symmetric, and R and Q are positive definite; such A are the stable matrices. X contains the
+    states of five noisy trajectories, X⁺ the next states, and h = 0.02. A fifth of the entries of A must be
+    in intervals. A tenth must be in an interval but outside another one, (A_ij − c)² ≥ k². All starts are
     strictly feasible.
 
-    J is given by its coordinates in the orthonormal basis (E_ij − E_ji)/√2, i < j, which changes no length.
+    J is given by its coordinates in the orthonormal basis (E_ij − E_ji)/√2, i < j, which preserves lengths.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def identification_problem(
         inequalities=(_entry_constraint(bounds, factors),),
         convex=False,
         family="system identification",
-        # The peers use up all their time and solve nothing, so a few of the 20 starts show enough.
+        # The peers use all their time and solve nothing, so a few of the 20 starts are enough.
         max_seconds=30.0,
         peer_starts=4,
         points={name: (factors.coordinates(J), R, Q) for name, (J, R, Q) in starts.items()},

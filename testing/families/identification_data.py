@@ -66,7 +66,7 @@ class EntryBounds:
 def draw_instance(dim: int, n_starts: int, seed: int) -> tuple[Measurements, EntryBounds, dict[str, Start]]:
     """Draw a stable system, bounds on its entries, trajectories, and strictly feasible starts (J, R, Q).
 
-    A start is made from a random stable A whose bounded entries are drawn from within their bounds. Given a
+    A start comes from a random stable A with bounded entries drawn within their bounds. Given a
     random R, Lyapunov's equation AP + PAᵀ = −2R yields Q = P⁻¹ and J = AP + R with A = (J − R)Q.
     """
     rng = np.random.default_rng([seed, dim])
@@ -152,10 +152,10 @@ def _allowed_intervals(table: Array) -> dict[tuple[int, int], Intervals]:
 
 
 def _trajectory(A: Array, rng: np.random.Generator) -> Array:
-    """Return a noisy trajectory, whose noise is 10 dB below the signal of the same time.
+    """Return a noisy trajectory, with noise 10 dB below the signal at the same time.
 
-    The published code takes the exponential of each entry of A, and not that of the matrix. So do we: the
-    data then do not fit any stable A, which makes bounds active.
+    Like the published code, we take the exponential of each entry of A, not of the matrix: the data then do
+    not fit any stable A, which makes bounds active.
     """
     start = rng.uniform(-1000.0, 1000.0, len(A))
     columns = [start, *(np.exp(i * TIME_STEP * A) @ start for i in range(1, LENGTH))]

@@ -1,4 +1,4 @@
-"""Which instances of the families are run."""
+"""The instances of the families that are run."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def family_instances() -> dict[str, list[Builder]]:
     """Return the builders of all instances by the short names of their families, small instances first.
 
     Non-negative PCA has every pair of signal and sparsity once, each dimension four times, and each dimension
-    with every sparsity. The others are run as published, with one to three repetitions in place of 4 or 20.
-    Three of the low-rank matrices are completions, and one Rosenbrock function is on Stiefel; these are not
-    in the papers' tables.
+    with every sparsity. The other families are run as published, with one to three repetitions instead of 4
+    or 20. Three of the low-rank matrices are completions, and one Rosenbrock function is on Stiefel; these
+    are not in the papers' tables.
     """
     pca: list[Builder] = [
         partial(nonnegative_pca, d, SIGNALS[(i - j) % len(SIGNALS)], sparsity)

@@ -26,7 +26,7 @@ def nonnegative_low_rank(
     """Approximate by a non-negative matrix of low rank: min ½‖P∘(X − A)‖² s.t. X ≥ 0, X of rank r.
 
     A = LR + noise is m × 0.8 m, with factors of rank r = 0.1 m whose entries are uniform on [0, 1]. The start
-    is another such product LR, so it is feasible.
+    is another product LR of this kind, so it is feasible.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def nonnegative_low_rank(
     noise : float
         Standard deviation of the noise; published are 0, 0.001 and 0.01.
     observed : float
-        Share of the entries that P keeps. The published tables have 1; less makes it a completion.
+        Share of the entries that P keeps. The published tables use 1; smaller values make it a completion.
     seed : int
         Seed of the random data and start.
     """
@@ -92,10 +92,10 @@ def stiefel_projection(n: int = 40, seed: int = 0) -> PublishedProblem:
 
 
 def oblique_projection(n: int = 70, seed: int = 0) -> PublishedProblem:
-    """Solve `stiefel_projection` with unit columns only, and orthogonality as one equality ‖X1‖² = k.
+    """Solve `stiefel_projection` with only unit columns, and orthogonality as one equality ‖X1‖² = k.
 
-    For X ≥ 0 with unit columns ‖X1‖² is at least k, and equal to k only if the columns are orthogonal. So the
-    equality holds nowhere but where it is smallest, and no constraint qualification holds.
+    For X ≥ 0 with unit columns, ‖X1‖² is at least k, with equality only if the columns are orthogonal. So the
+    equality holds only at minimizers of its left-hand side, and no constraint qualification holds.
 
     Parameters
     ----------

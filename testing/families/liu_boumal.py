@@ -2,8 +2,8 @@
 
 Constants are those of C. Liu and N. Boumal, "Simple algorithms for optimization on Riemannian manifolds with
 constraints", Applied Mathematics and Optimization 82, 2020 (section 6), and of their code. Their code stops
-when a step is shorter than 1e-10. It compares cost, violation and time. We demand a KKT residual of 1e-6,
-which is the last inner tolerance of their code.
+when a step is shorter than 1e-10, and compares cost, violation and time. We require a KKT residual of 1e-6,
+the last inner tolerance of their code.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def k_means(name: str = "iris", n_starts: int = 3, seed: int = 0) -> PublishedPr
     """Cluster a data set: min tr(YᵀDY)/(2T) s.t. Y ≥ 0, YYᵀ1 = 1 on Stiefel(n, k).
 
     D has the squared distances of the standardized samples, and T is the sum of their squared norms. Feasible
-    points are clusterings; there the cost is the share of the variance within clusters. The division by 2T is
-    ours: it makes an absolute residual of 1e-6 mean the same on all data sets. The paper has D as here. Its
-    code minimizes tr(YᵀKY) with the Gram matrix K, which is the negative up to a constant.
+    points are clusterings; their cost is the share of the variance within clusters. The division by 2T is our
+    addition: it makes an absolute residual of 1e-6 mean the same on all data sets. The paper uses D, as we
+    do. Its code minimizes tr(YᵀKY) with the Gram matrix K, the negative up to a constant.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def k_means(name: str = "iris", n_starts: int = 3, seed: int = 0) -> PublishedPr
     Raises
     ------
     FileNotFoundError
-        If the data set is not at hand.
+        If the data set is not available.
     """
     return clustering_problem(standardized(name), CLUSTERS[name], n_starts, seed, name)
 
@@ -123,9 +123,9 @@ def balanced_cut(
     density : float
         New edges per node, divided by n; published are 0.005, 0.01, 0.02, 0.04 and 0.08.
     squared : bool
-        Whether to demand ‖Σ xᵢ‖² = 0, as the published code does, in place of the two equations Σ xᵢ = 0.
-        Gradients of the square vanish at feasible points, so no multipliers exist in general. Points with a
-        residual of `tol` exist: their multipliers grow as 1/‖Σ xᵢ‖.
+        Whether to require ‖Σ xᵢ‖² = 0, as in the published code, instead of the two equations Σ xᵢ = 0.
+        Gradients of the square vanish at feasible points, so multipliers do not exist in general. Points with
+        a residual of `tol` exist; their multipliers grow like 1/‖Σ xᵢ‖.
     seed : int
         Seed of the graph and of the start, which are the same in both forms.
     """

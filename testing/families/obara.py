@@ -45,9 +45,9 @@ def rosenbrock(n: int = 5, p: int = 3, alpha: float = 1e7, subspaces: bool = Tru
     """Return min Σ α (vᵢ₊₁ − vᵢ)² + (1 − vᵢ)² s.t. v ≥ −0.01, where v has the entries of X row by row.
 
     The published problem is on Grassmann(n, p), although the cost depends on the basis X of the subspace. So
-    it is no function of a subspace, and what solvers find depends on their path: a point counts as solved if
-    the part of the gradient that is orthogonal to X vanishes. On Stiefel(n, p) the problem is well defined.
-    The start has the first p unit vectors as columns.
+    it is not a function of the subspace, and the results of solvers depend on their paths: a point counts as
+    solved if the part of the gradient orthogonal to X vanishes. On Stiefel(n, p), the problem is well
+    defined. The start has the first p unit vectors as columns.
 
     Parameters
     ----------

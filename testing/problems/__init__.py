@@ -58,5 +58,5 @@ def benchmark_problems(seed: int = 0) -> list[BenchmarkProblem]:
 
 
 def hard_problems() -> list[BenchmarkProblem]:
-    """Return the problems without a solution; their `status` says why there is none."""
+    """Return the problems without a solution; their `status` is the reason."""
     return [infeasible_on_spd(), infeasible_on_sphere(), unbounded_on_spd(), unbounded_on_euclidean()]

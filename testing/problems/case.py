@@ -1,4 +1,4 @@
-"""The class of benchmark problems: a cost, constraints, two starts, and the answer where it is known."""
+"""The class of benchmark problems: a cost, constraints, two starts, and the solution if it is known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class BenchmarkProblem:
-    """A constrained problem with two starts and, where known, its answer.
+    """A constrained problem with two starts and, if known, its solution.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class BenchmarkProblem:
     convex : bool
         Whether every KKT point is a global optimum (by convexity along geodesics or in the ordinary sense).
     status : str
-        The status that an honest solver reports.
+        The status that a correct solver reports.
     """
 
     name: str
@@ -96,7 +96,7 @@ class BenchmarkProblem:
         return {name: x for name, x in both.items() if x is not None}
 
     def scaled(self, weight: float) -> BenchmarkProblem:
-        """Return the problem, and its known answer, for the cost multiplied by `weight` > 0."""
+        """Return the problem, and its known solution, for the cost multiplied by `weight` > 0."""
         return replace(
             self,
             name=f"{self.name} × {weight:g}",
@@ -108,14 +108,14 @@ class BenchmarkProblem:
 
 
 class LastPoint:
-    """Compute something expensive once per point, for value, gradient and Hessian products to share.
+    """Compute something expensive once per point, shared by value, gradient and Hessian products.
 
-    Points are compared by identity. This is safe, because solvers never change a point in place.
+    Points are compared by identity, which is safe because solvers never change a point in place.
 
     Parameters
     ----------
     compute : callable
-        Function of a point; its last value is kept.
+        Function of a point; its last value is cached.
     """
 
     def __init__(self, compute: Callable[[Any], Any]) -> None:

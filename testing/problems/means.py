@@ -1,4 +1,4 @@
-"""Means of points under a constraint, with optima known by construction."""
+"""Means of points under a constraint, with known optima by construction."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ _SERIES_CURVATURE = np.polyder(_SERIES, 2)
 def _half_squared_arccosh(p: Array) -> tuple[Array, Array, Array]:
     """Return φ = ½ arccosh²(p) and its first two derivatives, by series near p = 1."""
     near = p < 1.1
-    far = np.where(near, 2.0, p)  # 2 is a placeholder at which the formulas are finite
+    far = np.where(near, 2.0, p)  # 2 is a placeholder for which the formulas are finite
     angle, square = np.arccosh(far), far**2 - 1.0
     slope = angle / np.sqrt(square)
     value, curvature = 0.5 * angle**2, (1.0 - far * slope) / square

@@ -1,4 +1,4 @@
-"""Problems with non-smooth terms and cones, from the literature and with data drawn as there.
+"""Problems with nonsmooth terms and cones from the literature, with data drawn as there.
 
 Sources of the data: ManoptExamples.jl (sparse PCA on the oblique manifold, row-sparse low rank, spectral
 Procrustes) and S. Chen, S. Ma, A. M.-C. So, T. Zhang, "Proximal gradient method for nonsmooth optimization
@@ -30,18 +30,18 @@ from .case import Array, linear_constraint
 
 @dataclass(frozen=True)
 class NonsmoothProblem:
-    """A problem with terms, where to start, and the data that another program needs.
+    """A problem with terms, its start, and the data for other programs.
 
     Attributes
     ----------
     name, size : str
-        What it is and how large, for tables.
+        Its name and size, for tables.
     problem : Problem
         The problem.
     start : point
-        Where to start.
+        The starting point.
     data : dict
-        The arrays and numbers that it was made of.
+        The arrays and numbers that define it.
     """
 
     name: str
@@ -87,7 +87,7 @@ def oblique_sparse_pca(n: int = 300, r: int = 5, mu: float = 0.5, seed: int = 0)
 
 
 def stiefel_sparse_pca(n: int = 100, r: int = 5, mu: float = 0.8, seed: int = 0) -> NonsmoothProblem:
-    """Minimize −tr(XᵀBᵀBX) + μ ‖X‖₁ over orthonormal X, with 50 samples, as Chen, Ma, So and Zhang do.
+    """Minimize −tr(XᵀBᵀBX) + μ ‖X‖₁ over orthonormal X, with 50 samples, as in Chen, Ma, So and Zhang.
 
     The features have mean 0 and norm 1.
     """
@@ -215,7 +215,7 @@ def spectral_procrustes(m: int = 1000, n: int = 250, seed: int = 0) -> Nonsmooth
     """Minimize the largest singular value of A − BR over rotations R, as in ManoptExamples.jl.
 
     A has uniform and B normal entries. The start is the best rotation in the Frobenius norm. A and B have
-    many rows, so we replace them by the triangular factor of (A, B), which leaves the singular values alone.
+    many rows, so we replace them by the triangular factor of (A, B), which preserves the singular values.
     """
     rng = np.random.default_rng([26, seed])
     A, B = rng.random((m, n)), rng.standard_normal((m, n))
@@ -266,7 +266,7 @@ def largest_inner_ellipsoid(n: int = 8, count: int = 3, seed: int = 0) -> Nonsmo
 def robust_linear_program(n: int = 20, count: int = 30, seed: int = 0) -> NonsmoothProblem:
     """Minimize ⟨c, x⟩ subject to ⟨aₖ + Pₖu, x⟩ ≤ 1 for all ‖u‖ ≤ 1: count cones 1 − ⟨aₖ, x⟩ ≥ ‖Pₖᵀx‖.
 
-    c is minus a sum of the aₖ with weights of at least 0, which makes the problem bounded.
+    c is minus a sum of the aₖ with nonnegative weights, which makes the problem bounded.
     """
     rng = np.random.default_rng([26, seed])
     a = rng.standard_normal((count, n))

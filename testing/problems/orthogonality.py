@@ -36,7 +36,7 @@ def nonnegative_projection(n: int = 20, k: int = 4, seed: int = 0) -> BenchmarkP
 
     C = X̂D − Λ/2 with X̂ ≥ 0 orthonormal, D > 0 diagonal and Λ > 0 where X̂ is zero. For every feasible X,
     tr(XᵀC) ≤ Σ d_j x_jᵀx̂_j ≤ tr D = tr(X̂ᵀC), so X̂ is the global optimum. X̂D is normal to the manifold, so
-    Λ are multipliers. As in every such problem they are not unique: Λ + X̂S are others, for symmetric
+    Λ are multipliers. As in all problems of this kind, they are not unique: Λ + X̂S are others, for symmetric
     S ≥ 0 with zero diagonal.
     """
     rng = np.random.default_rng(seed)

@@ -75,7 +75,7 @@ def rank_one_constraints(n: int = 10, m: int = 30, active: int = 10, seed: int =
 
 
 def far_start(n: int = 10, m: int = 30, distance: float = 1e4, seed: int = 0) -> BenchmarkProblem:
-    """Return `rank_one_constraints` with starts that are too small or too large by a factor of `distance`."""
+    """Return `rank_one_constraints` with starts too small or too large by a factor of `distance`."""
     case = rank_one_constraints(n, m, seed=seed)
     return replace(
         case,

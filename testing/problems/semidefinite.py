@@ -12,9 +12,9 @@ from geodual.arrays import Array, Indices
 
 
 def random_graph(n: int, density: float, seed: int, *, signed: bool = False) -> sp.csr_array:
-    """Return the weights of a random graph, as rudy draws them for G1 to G10 and G22 to G31 of the G-set.
+    """Return the weights of a random graph, drawn like G1 to G10 and G22 to G31 of the G-set by rudy.
 
-    A part `density` of all pairs are edges, with the weight 1, or with 1 and −1 by chance.
+    A share `density` of all pairs are edges, with weight 1, or randomly 1 and −1.
     """
     rng = np.random.default_rng(seed)
     i, j = np.triu_indices(n, 1)
@@ -25,7 +25,7 @@ def random_graph(n: int, density: float, seed: int, *, signed: bool = False) -> 
 
 
 def torus(rows: int, columns: int) -> sp.csr_array:
-    """Return the weights of a grid with joined borders; G48, G49 and G50 of the G-set are such graphs."""
+    """Return the weights of a grid with joined borders, like G48, G49 and G50 of the G-set."""
     grids = sp.kron(_cycle(rows), sp.eye_array(columns)) + sp.kron(sp.eye_array(rows), _cycle(columns))
     return grids.tocsr()
 
@@ -33,8 +33,8 @@ def torus(rows: int, columns: int) -> sp.csr_array:
 def torus_bound(rows: int, columns: int) -> float:
     """Return the relaxation of the largest cut of a torus: one closed form per cycle.
 
-    In an even cycle all edges are cut. In an odd one of n nodes, all angles between neighbors are
-    π(n − 1)/n, which gives n(1 + cos(π/n))/2.
+    In an even cycle, all edges are cut. In an odd cycle of n nodes, all angles between neighbors are π(n −
+    1)/n, which gives n(1 + cos(π/n))/2.
     """
     return columns * _cycle_bound(rows) + rows * _cycle_bound(columns)
 

@@ -55,7 +55,7 @@ class Quadratics:
         return Quadratics(self.s * weights, self.q * weights, self.D, self.A * column, self.b * weights)
 
     def chosen(self, indices: NDArray[np.integer[Any]]) -> Quadratics:
-        """Return some of the constraints, in a given order and perhaps repeatedly."""
+        """Return some of the constraints, in a given order and possibly repeated."""
         return Quadratics(*(part[indices] for part in (self.s, self.q, self.D, self.A, self.b)))
 
     def shifted(self, values: Array) -> Quadratics:
@@ -64,7 +64,7 @@ class Quadratics:
 
 
 def draw_quadratics(rng: np.random.Generator, count: int, size: int) -> Quadratics:
-    """Draw constraints of all shapes through the origin; `shifted` moves them where they are wanted."""
+    """Draw constraints of all shapes through the origin; `shifted` moves them."""
     shape = rng.choice(list(_SHAPES), count, p=list(_SHAPES.values()))
     A = rng.standard_normal((count, size)) / np.sqrt(size)
     unit = np.eye(size)[rng.integers(size, size=count)] * rng.choice([-1.0, 1.0], count)[:, None]
@@ -79,7 +79,7 @@ def draw_quadratics(rng: np.random.Generator, count: int, size: int) -> Quadrati
 
 
 def quadratic_block(embedding: Embedding, quadratics: Quadratics, derivatives: int) -> Constraint:
-    """Return quadratics as a block; `derivatives` from 0 to 2 says how many of the optional ones it has."""
+    """Return quadratics as a block with 0 to 2 of the optional `derivatives`."""
 
     def directional(x: Any, u: Any) -> Array:
         return quadratics.rows(embedding.embed(x)) @ embedding.push(x, u)

@@ -1,6 +1,6 @@
-"""Points of any manifold as flat vectors z, so that one function of z gives a problem on every manifold.
+"""Embed points of any manifold as flat vectors z, so that a function of z defines a problem on every one.
 
-On most manifolds z holds the entries of the point. On `Grassmann` it holds those of the projector XXᵀ,
+On most manifolds, z holds the entries of the point. On `Grassmann`, it holds those of the projector XXᵀ,
 because a function must not depend on the basis of a subspace.
 """
 
@@ -19,13 +19,13 @@ from ..problems.case import Array
 
 @dataclass(frozen=True)
 class Part:
-    """A manifold that is no product and no power, and where its entries are in z."""
+    """A manifold that is neither a product nor a power, and the positions of its entries in z."""
 
     manifold: Manifold
     where: slice
 
     def is_joined(self, z: Array, other: Array) -> bool:
-        """Tell whether a curve joins this part of two points: square matrices have two signs."""
+        """Return whether a curve connects this part of two points: square matrices have two signs."""
         side = _square_side(self.manifold)
         if not side:
             return True
@@ -34,7 +34,7 @@ class Part:
 
 
 def _square_side(manifold: Manifold) -> int:
-    """Return n if the manifold falls into n × n matrices of positive and negative determinant; 0 if not."""
+    """Return n if the manifold splits into n × n matrices of positive and negative determinant, or 0."""
     if isinstance(manifold, Stiefel) and manifold.n == manifold.p:
         return manifold.n
     if isinstance(manifold, FixedRank) and manifold.m == manifold.n == manifold.r:
@@ -91,7 +91,7 @@ class Projector(Entries):
 
 
 class Joined:
-    """The vectors z of the parts of a product or of a power, one after the other."""
+    """The concatenated vectors z of the parts of a product or of a power."""
 
     def __init__(self, parts: Sequence[Any], stacked: bool) -> None:
         self.parts, self.stacked = parts, stacked

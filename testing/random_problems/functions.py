@@ -34,14 +34,14 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class FunctionKind:
-    """A kind of function g, and of maps c that suit it.
+    """A kind of function g, with suitable maps c.
 
     Attributes
     ----------
     make : callable
-        ``make(rng, weight)`` returns g; constraints have no weight.
+        ``make(rng, weight)`` returns g; constraints ignore the weight.
     index : callable
-        ``index(rng)`` returns an array of any shape that says which entry of a vector goes where.
+        ``index(rng)`` returns an array of any shape with the position of each entry in a vector.
     inside : callable or None
         ``inside(rng, shape)`` returns a point within a constraint; None for functions that are finite.
     """
@@ -56,7 +56,7 @@ class FunctionKind:
 
 
 def arranged(block: Constraint, index: NDArray[np.intp]) -> Constraint:
-    """Return a block of constraints with its values put into an array, some of them perhaps twice."""
+    """Return a block of constraints with its values arranged in an array, some possibly twice."""
     size, second, along = int(index.max()) + 1, block.hessian_product, block.directional
 
     def collected(w: Array) -> Array:

@@ -1,11 +1,11 @@
-"""Random problems that have a solution, on random manifolds.
+"""Random problems with a solution, on random manifolds.
 
 Every problem has a feasible point by construction, at which all inequalities hold strictly. Every problem has
 a minimum inside its manifold: the manifold is compact, or the cost grows to infinity in all directions and at
-the edge, or a constraint holds the points in a compact ball. All data are drawn from continuous
-distributions, so that the gradients of active constraints are independent with probability 1, but for
-duplicated constraints. With terms, the same problems get one or two terms g(c(x)) more: norms and losses,
-which are finite, or cones, in which the feasible point lies strictly.
+the edge, or a constraint keeps the points in a compact ball. All data are drawn from continuous
+distributions, so that the gradients of active constraints are independent with probability 1, except for
+duplicated constraints. With terms, the same problems get one or two additional terms g(c(x)): norms and
+losses, which are finite, or cones with the feasible point strictly inside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .manifolds import KINDS, draw_manifold
 from .terms import Term
 
 _MOST_INEQUALITIES = 40
-_RANDOM_POINTS = 20  # from which the spread of a constraint over the manifold is estimated
+_RANDOM_POINTS = 20  # to estimate the spread of a constraint over the manifold
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class RandomProblem:
     Attributes
     ----------
     seed : int
-        The seed that it was drawn with.
+        The seed of the draw.
     kind : str
         Kind of the manifold.
     label : str
-        What the problem is made of.
+        Description of the parts of the problem.
     problem : Problem
         The problem.
     start : point
-        Where to start; feasible in about half of the problems.
+        The starting point; feasible in about half of the problems.
     feasible : point
         A feasible point.
     """
@@ -63,13 +63,13 @@ class RandomProblem:
 
 
 def random_problem(seed: int, with_terms: bool = False) -> RandomProblem:
-    """Return the problem with the given seed, perhaps with terms; the kinds of manifolds take turns."""
+    """Return the problem with the given seed, possibly with terms; kinds of manifolds alternate."""
     draw = _Draw(seed)
     return draw.problem(draw.terms() if with_terms else {})
 
 
 class _Draw:
-    """The manifold, the two points and the random numbers of a problem in the making."""
+    """The manifold, the two points and the random numbers of a problem under construction."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.kind = seed, KINDS[seed % len(KINDS)]
@@ -85,7 +85,7 @@ class _Draw:
         self.cost_kind = str(self.rng.choice(list(_COSTS)))
 
     def _distant_point(self) -> Any:
-        """Return a random point, perhaps moved by up to three units; a curve joins it to the feasible one."""
+        """Return a random point connected to the feasible one, possibly moved by up to three units."""
         far = self.rng.random() < 0.5
         while True:
             x = self.manifold.random_point(self.rng)
@@ -109,7 +109,7 @@ class _Draw:
         return float(10.0 ** self.rng.uniform(-2.0, 2.0))
 
     def terms(self) -> dict[str, NonsmoothTerm]:
-        """Return one or two random terms by name, from random numbers of their own."""
+        """Return one or two random terms by name, from separate random numbers."""
         rng = np.random.default_rng([26, self.seed])
         found = {}
         for _ in range(int(rng.integers(1, 3))):
@@ -124,7 +124,7 @@ class _Draw:
         return found
 
     def _term(self, kind: FunctionKind, weight: float, rng: np.random.Generator) -> NonsmoothTerm:
-        """Return a function of random quadratics; the feasible point lies within a constraint."""
+        """Return a function of random quadratics; for constraints, the feasible point is strictly inside."""
         index = kind.index(rng)
         quadratics = draw_quadratics(rng, int(index.max()) + 1, self.size)
         values = quadratics.value(self.z)
@@ -190,16 +190,16 @@ class _Draw:
         return blocks + [self._block(quadratics.chosen(group)) for group in groups if group.size]
 
     def _block(self, quadratics: Quadratics) -> Constraint:
-        """Return quadratics as a block with a scale of its own and some of its optional derivatives."""
+        """Return quadratics as a block with its own scale and some of the optional derivatives."""
         return quadratic_block(self.embedding, quadratics.times(self.weight()), int(self.rng.integers(0, 3)))
 
     def _slacks(self, count: int) -> Array:
-        """Return how far the feasible point is inside, relative to the spread: tight, ordinary or loose."""
+        """Return the slack of the feasible point relative to the spread: tight, ordinary or loose."""
         highest = self.rng.choice([0.05, 0.5, 3.0], count)
         return np.asarray(highest * self.rng.uniform(0.1, 1.0, count))
 
     def _balls(self) -> list[Constraint]:
-        """Return the balls that make the feasible set compact or, where that is not needed, perhaps one."""
+        """Return the balls that make the feasible set compact; if not needed, possibly one ball."""
         found = []
         if self.bounded_by == "ball":
             ranks = [part for part in self.open if isinstance(part.manifold, FixedRank)]

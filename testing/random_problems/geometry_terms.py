@@ -1,6 +1,6 @@
-"""Terms that belong to a manifold: intrinsic distances, and barriers at the edge of open manifolds.
+"""Terms of a manifold: intrinsic distances, and barriers at the edge of open manifolds.
 
-The formulas are written out here in plain numpy, so that they do not rest on the geometry under test.
+The formulas are written out in plain numpy, independently of the geometry under test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..problems.case import Array
 from .terms import Term, squared_distance
 
 OPEN = (Euclidean, SPD, PositiveOrthant, Simplex, Hyperbolic, FixedRank)
-"""Manifolds that are not compact: a cost may fall for ever on them, or toward an edge."""
+"""Manifolds that are not compact: a cost may decrease without bound on them, or toward an edge."""
 
 
 def half_squared_distance(manifold: Manifold, center: Array) -> Term:
@@ -97,7 +97,7 @@ def _minus_log_determinant(n: int) -> Term:
 
 
 def _minus_log_singular_values(manifold: FixedRank) -> Term:
-    """Return −Σ log σᵢ of the r singular values, which keeps the rank from falling."""
+    """Return −Σ log σᵢ of the r singular values, which keeps the rank from decreasing."""
     shape, r = (manifold.m, manifold.n), manifold.r
 
     def gradient(z: Array) -> Array:

@@ -1,6 +1,6 @@
-"""Random manifolds of the real kinds that `geodual.manifolds` exports, and some of pymanopt's.
+"""Random real manifolds of `geodual.manifolds`, and some of pymanopt's.
 
-Complex ones, and flat spaces of matrices, came later. They are not among them, because that would change the
+Complex manifolds and flat spaces of matrices are missing: they came later, and adding them would change the
 problem of every seed.
 """
 

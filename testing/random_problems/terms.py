@@ -31,7 +31,7 @@ class Term:
         )
 
     def on(self, where: slice, size: int) -> Term:
-        """Return the function of a vector of the given size that depends on a slice of it only."""
+        """Return the function of a vector of the given size that depends only on a slice of it."""
         hessian = self.hessian
 
         def widened(part: Array) -> Array:
@@ -47,7 +47,7 @@ class Term:
 
 
 def total(terms: Sequence[Term]) -> Term:
-    """Return the sum of terms; its Hessian is known if all of theirs are."""
+    """Return the sum of terms; its Hessian is known if all Hessians are."""
     known = all(term.hessian is not None for term in terms)
     return Term(
         lambda z: sum(term.value(z) for term in terms),
@@ -190,4 +190,4 @@ KINDS: dict[str, CostKind] = {
     "softplus": softplus,
     "Rosenbrock": rosenbrock,
 }
-"""Costs that need no more than the size of z."""
+"""Costs that need only the size of z."""

@@ -219,7 +219,7 @@ def test_constraints_agree_with_the_labels() -> None:
 def test_all_names_are_documented() -> None:
     for name in names.__all__:
         text = getattr(names, name).__doc__
-        assert "metric-learn" in text or "stands for" in text
+        assert "metric-learn" in text or "backed by" in text
         assert ">>>" in text
 
 

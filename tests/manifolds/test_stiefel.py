@@ -37,7 +37,7 @@ def test_a_rotation_and_a_reflection_are_not_connected():
 
 def test_too_distant_points_have_no_logarithm():
     x = np.eye(4)[:, :2]
-    with pytest.raises(ValueError, match=r"did not converge .* go by way of a point between them"):
+    with pytest.raises(ValueError, match=r"did not converge .* go through a point between them"):
         Stiefel(4, 2).log(x, -x)
 
 

@@ -225,7 +225,7 @@ def test_the_paper_updates_count_from_their_start(iris) -> None:
         learner = RPDML(solver="paper", pairs=200, step=1e-6, max_iter=3, random_state=0).fit(*iris)
     assert learner.n_iter_ == 3
     assert len(learner.history_) == 4
-    with pytest.warns(ConvergenceWarning, match="give a smaller `step`"):
+    with pytest.warns(ConvergenceWarning, match="choose a smaller `step`"):
         RPDML(solver="paper", pairs=200, errata="printed", random_state=0).fit(*iris)
 
 

@@ -267,11 +267,11 @@ def test_what_a_dask_array_does_not_allow_is_said():
     for pairs in ("local", 100, [[0, 1], [2, 3]]):
         with pytest.raises(ValueError, match='A dask array needs `pairs="all"`'):
             RPDML(pairs=pairs).fit(Xd, y)
-    with pytest.raises(ValueError, match="NeighborRPDML does not take dask arrays"):
+    with pytest.raises(ValueError, match="NeighborRPDML does not accept dask arrays"):
         NeighborRPDML().fit(Xd, y)
     with pytest.raises(ValueError, match='needs `solver="certified"`'):
         RPDML(pairs="all", solver="paper").fit(Xd, y)
-    with pytest.raises(ValueError, match="`must_link` cannot be given with a dask array"):
+    with pytest.raises(ValueError, match="`must_link` cannot be combined with a dask array"):
         all_pairs.fit(Xd, y, must_link=[[0, 1]])
     with pytest.raises(ValueError, match="got 1 axes"):
         all_pairs.fit(Xd[:, 0], y)

@@ -60,7 +60,7 @@ def test_weights_of_pairs_that_are_none(weight) -> None:
 
 
 def test_weights_that_leave_no_number_for_the_loss() -> None:
-    with pytest.raises(ValueError, match="choose another `C`, or weights nearer to 1"):
+    with pytest.raises(ValueError, match="choose another `C`, or weights closer to 1"):
         PairRPDML(C=1e4).fit(PAIRS, SIGNS, sample_weight=np.full(6, 1e-320))
 
 

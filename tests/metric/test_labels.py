@@ -71,7 +71,7 @@ def test_unknown_samples_count_where_labels_do_not_matter(iris) -> None:
     expected = RPDML(prior="covariance", C=1e-9).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(found.bounds_, expected.bounds_)
     np.testing.assert_allclose(found.W_, expected.W_, rtol=1e-5, atol=1e-7)
-    with pytest.raises(ValueError, match="Pair 1 of `pairs` has a sample of the label −1"):
+    with pytest.raises(ValueError, match="Pair 1 of `pairs` has a sample with the label −1"):
         RPDML(pairs=[[1, 61], [0, 61]]).fit(X, partly)
 
 

@@ -125,7 +125,7 @@ def test_a_smaller_tolerance_gets_nearer_to_the_optimum():
 
 def test_a_spent_budget_is_said():
     X, y = make_samples(10, sizes=(40, 30, 30))
-    with pytest.warns(ConvergenceWarning, match=r"LMNN stopped after 3 iterations.*can fall by at most"):
+    with pytest.warns(ConvergenceWarning, match=r"LMNN stopped after 3 iterations.*can decrease by at most"):
         model = LMNN(max_iter=3).fit(X, y)
     assert model.n_iter_ == 3
     assert (np.diff(model.history_) <= 0.0).all()

@@ -118,7 +118,7 @@ def test_what_cannot_be_done_is_one_clear_error():
         RPDMLClassifier("local", **LARGE).fit(lazy, y)
     with pytest.raises(ValueError, match='needs `predictor="kernel"`, got "neighbors"'):
         RPDMLRegressor(predictor="neighbors").fit(lazy, y)
-    with pytest.raises(ValueError, match="RPDMLClassifier needs targets; give `y`"):
+    with pytest.raises(ValueError, match="RPDMLClassifier needs targets; pass `y`"):
         RPDMLClassifier().fit(lazy, None)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         RPDMLClassifier().fit(lazy, y[:-1])
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_one_clear_error():
     with pytest.raises(ValueError, match="`X` contains infinity"):
         RPDMLClassifier(**LARGE).fit(da.from_array(infinite, chunks=70), y)
     model = RPDMLRegressor(**LARGE).fit(lazy, y)
-    with pytest.raises(ValueError, match=r"got a dask array; give `X.compute\(\)`"):
+    with pytest.raises(ValueError, match=r"got a dask array; pass `X.compute\(\)`"):
         model.predict_interval(lazy)
     with pytest.raises(ValueError, match="4 features"):
         model.predict(lazy[:, :3])

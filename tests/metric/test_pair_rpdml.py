@@ -202,8 +202,8 @@ def test_wrong_types_are_named(data) -> None:
         PairRPDML().fit(X[indices])
     for preprocessor, message in (
         (lambda rows: X[:3], "must return one row per index, but returned 3 rows for"),
-        (lambda rows: X[rows, 0], "must give samples as rows of a table"),
-        (np.array([["a", "b"]] * len(X)), "`preprocessor` must give numbers"),
+        (lambda rows: X[rows, 0], "must return samples as rows of a table"),
+        (np.array([["a", "b"]] * len(X)), "`preprocessor` must return numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             PairRPDML(preprocessor=preprocessor).fit(indices, signs)

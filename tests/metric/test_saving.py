@@ -196,7 +196,7 @@ def test_a_matrix_of_few_columns_must_be_symmetric_and_semidefinite(prior, tmp_p
         {"W_.3": other},
     ):
         path.write_bytes(change(content, **changes))
-        with pytest.raises(DataError, match="`W_` is not what it must be"):
+        with pytest.raises(DataError, match="`W_` is not valid"):
             load_metric(path)
     path.write_bytes(change(content, **{"W_.2": -0.999 * low}))  # semidefinite, but not that of the map
     with pytest.raises(DataError, match="`W_` is not the matrix LᵀL"):
@@ -335,7 +335,7 @@ def saved(tmp_path_factory):
 def test_a_foreign_or_damaged_file_is_one_error(make, saved, tmp_path):
     path = tmp_path / "b.npz"
     path.write_bytes(make(saved))
-    with pytest.raises(DataError, match=r"b\.npz: this is no metric .* Save the metric again\.$"):
+    with pytest.raises(DataError, match=r"b\.npz: this is not a metric .* Save the metric again\.$"):
         load_metric(path)
 
 
@@ -375,8 +375,8 @@ def change(saved: bytes, **changes) -> bytes:
         ({"W_": -np.eye(4)}, "`W_`"),
         ({"W_": np.triu(np.ones((4, 4)))}, "`W_`"),
         ({"W_": np.diag([1.0, 1.0, 1.0, -0.001])}, "`W_`"),
-        ({"W_": np.eye(4) + 1e-3 * np.eye(4, k=1)}, "`W_` is not what it must be"),
-        ({"W_": 1e-200 * (2.0 * np.ones((4, 4)) - np.eye(4))}, "`W_` is not what it must be"),
+        ({"W_": np.eye(4) + 1e-3 * np.eye(4, k=1)}, "`W_` is not valid"),
+        ({"W_": 1e-200 * (2.0 * np.ones((4, 4)) - np.eye(4))}, "`W_` is not valid"),
         ({"classes_": np.array([0, 1])}, "`classes_`"),
         ({"W_": np.eye(4)}, "`W_` is not the matrix LᵀL"),
         ({"components_": 1.000001 * np.eye(4), "W_": np.eye(4)}, "`W_` is not the matrix LᵀL"),
@@ -486,7 +486,7 @@ def test_a_regressor_by_neighbors_with_other_parts_is_refused(changes, tmp_path)
 def refuse(path, content: bytes, changes: dict, problem: str) -> None:
     """Assert that a file with changes cannot be loaded."""
     path.write_bytes(change(content, **changes))
-    with pytest.raises(DataError, match=rf"b\.npz: this is no metric .*{problem}"):
+    with pytest.raises(DataError, match=rf"b\.npz: this is not a metric .*{problem}"):
         load_metric(path)
 
 
@@ -551,7 +551,7 @@ def test_what_is_no_machine_is_refused(place, value, problem, saved_machine, tmp
     arrays["header"] = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
     path = tmp_path / "b.npz"
     path.write_bytes(bytes_of_npz(**arrays))
-    with pytest.raises(DataError, match=rf"b\.npz: this is no metric .*({problem})"):
+    with pytest.raises(DataError, match=rf"b\.npz: this is not a metric .*({problem})"):
         load_metric(path)
 
 

@@ -69,7 +69,7 @@ def test_wrong_input_is_one_clear_error() -> None:
         gm.Problem(gm.Minimize(w * gm.sum_squares(z))).solve()
     with pytest.raises(IndexError):
         _ = z[5]
-    with pytest.raises(ValueError, match="sizes that fit"):
+    with pytest.raises(ValueError, match="matching sizes"):
         _ = np.ones((2, 3)) @ z
 
 

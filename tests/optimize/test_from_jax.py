@@ -243,9 +243,9 @@ def test_data_are_copied_and_in_double_precision() -> None:
 
 def test_data_that_cannot_be_used_are_refused() -> None:
     problem = projection(lambda x, data: x @ x, lambda x, data: x - data["radius"])
-    with pytest.raises(ValueError, match="structure of the data that the problem was built with"):
+    with pytest.raises(ValueError, match="structure of the original data of the problem"):
         problem.with_data((np.zeros(2), 1.0))
-    with pytest.raises(ValueError, match=r"`data` must be made of numbers.*got str"):
+    with pytest.raises(ValueError, match=r"`data` must consist of numbers.*got str"):
         problem.with_data({"target": np.zeros(2), "radius": "small"})
     with pytest.raises(ValueError, match="has no data"):
         Problem.from_jax(Euclidean(2), lambda x: x @ x).with_data(1.0)

@@ -132,7 +132,7 @@ def test_printing_a_result_shows_certificate_gap_and_multipliers_in_a_screenful(
     largest = result.lower_multipliers[0, 0]  # its bounds are equal, so it is an equality
     assert f"of 23 active; multipliers {largest:.4g} (lower bound of entry (0, 0))" in " ".join(text.split())
     assert f"{result.upper_multipliers[5, 1]:.4g} (upper bound of entry (5, 1))" in " ".join(text.split())
-    assert "go on by" not in text
+    assert "continue with" not in text
     assert repr(result).startswith("Result(cost=")
 
 

@@ -228,7 +228,7 @@ def test_without_directional_derivatives_gradients_are_formed_once_per_point() -
         ),
         ({"gradient": lambda x: 0.0}, r"gradient of the cost has shape \(\)"),
         ({"jacobian_product": lambda x, w: w}, r"gradient of inequalities\[0\] has shape \(1,\)"),
-        ({"inequalities": lambda x: x}, r"must give a number or a vector, got an array of shape \(3, 3\)"),
+        ({"inequalities": lambda x: x}, r"must return a number or a vector, got an array of shape \(3, 3\)"),
         ({"cost": lambda x: np.diag(x)}, "must be a number, not an array"),
     ],
 )
@@ -252,7 +252,7 @@ def test_constraints_must_keep_their_number() -> None:
             lambda x: np.full(2 if x[0] == 1.0 else 3, x[0]), lambda x, w: np.array([w.sum(), 0.0])
         ),
     )
-    with pytest.raises(ValueError, match="gave 3 numbers, but 2 at the start"):
+    with pytest.raises(ValueError, match="returned 3 numbers, but 2 at the start"):
         minimize(problem, np.ones(2))
 
 

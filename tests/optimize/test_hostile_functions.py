@@ -24,14 +24,14 @@ def test_a_cost_that_is_no_number_is_named(call, value: object) -> None:
 def test_a_constraint_that_is_no_vector_is_named(call, value: object) -> None:
     # None becomes NaN in numpy.
     block = Constraint(lambda x: ["a"] if value is None else value, lambda x, w: 0.0 * x)
-    with pytest.raises(ValueError, match="A constraint must give numbers"):
+    with pytest.raises(ValueError, match="A constraint must return numbers"):
         call(problem(block=block), np.ones(2))
 
 
 def test_a_constraint_that_grows_is_named_by_the_check_too() -> None:
     count = iter(range(1, 1000))
     block = Constraint(lambda x: -np.ones(next(count)), lambda x, w: 0.0 * x)
-    with pytest.raises(ValueError, match=r"inequalities\[0\] gave 2 numbers, but 1 at `x`"):
+    with pytest.raises(ValueError, match=r"inequalities\[0\] returned 2 numbers, but 1 at `x`"):
         check_gradient(problem(block=block), np.ones(2))
 
 

@@ -108,7 +108,7 @@ def test_many_problems_have_one_start_each_and_no_best() -> None:
     expected = [minimize(double_well(tilt), np.array([1.0])).cost for tilt in (0.1, 0.3)]
     assert [result.cost for result in many] == expected
     assert str(many).endswith("2 of 2 converged.")
-    with pytest.raises(ValueError, match="There are 2 problems, whose costs cannot be compared"):
+    with pytest.raises(ValueError, match="There are 2 problems, whose costs are not comparable"):
         _ = many.best
     problem = double_well()
     assert minimize_many([problem, problem], STARTS[:2]).best.x[0] < 0.0, "the same problem twice"

@@ -128,6 +128,6 @@ def test_wrong_points_and_vectors_are_named():
         MOTIONS.check_point({"R": 2.0 * np.eye(3), "t": np.zeros(3)})
     with pytest.raises(ValueError, match=r"must be a dictionary with the keys \['R', 't'\]"):
         MOTIONS.exp(START, {"R": np.zeros((3, 3))})
-    with pytest.raises(ValueError, match="with names or without, got both"):
+    with pytest.raises(ValueError, match="named or unnamed factors, got both"):
         Product(SPD(2), mean=Euclidean(2))
     assert repr(MOTIONS) == "Product(R=Rotations(3), t=Euclidean(3))"

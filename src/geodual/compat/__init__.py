@@ -1,1 +1,1 @@
-"""Other libraries' names for our learners, so that a program changes over by changing an import."""
+"""Our learners under the names of other libraries, so that you can switch by changing an import."""

@@ -1,4 +1,4 @@
-"""Riemannian manifolds in numpy: exact geometry, in closed form where one exists."""
+"""Riemannian manifolds in numpy, with exact geometry, in closed form where one exists."""
 
 from .adapter import PymanoptManifold, as_manifold
 from .base import Manifold, NoLogarithmError, NotOnManifoldError

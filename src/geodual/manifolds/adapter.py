@@ -1,4 +1,4 @@
-"""Use manifolds of pymanopt in geodual."""
+"""Use pymanopt's manifolds in geodual."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .pymanopt_factor import PymanoptFactor
 
 
 class PymanoptManifold(Manifold):
-    """A manifold of pymanopt with the interface of a `Manifold`, for use in `Problem`.
+    """A pymanopt manifold with the interface of `Manifold`, for use in `Problem`.
 
-    All manifolds of pymanopt 2.2.1 work, complex ones and products too, but for `FixedRankEmbedded`, which is
-    refused; use `FixedRank` instead. Points of a product are tuples. On complex manifolds the inner product
-    is ⟨a, b⟩ = Re Σ āᵢbᵢ, and a Euclidean gradient is the derivative by the real parts plus i times that by
-    the imaginary parts.
+    All manifolds of pymanopt 2.2.1 work, including complex ones and products, except `FixedRankEmbedded`: use
+    `FixedRank` instead. Points of a product are tuples. On complex manifolds the inner product is ⟨a, b⟩ = Re
+    Σ āᵢbᵢ, and a Euclidean gradient is the derivative with respect to the real parts plus i times that with
+    respect to the imaginary parts.
 
     If pymanopt's manifold has no `exp`, its retraction is used. If it has no `log`, then `log` and `dist`
     raise a `ValueError`. The default solver runs without its proximal term here, because some of pymanopt's
-    logarithms are NaN at equal points. Its tangent vectors serve as coordinates of the frames.
+    logarithms are NaN at equal points. pymanopt's tangent vectors serve as coordinates of the frames.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class PymanoptManifold(Manifold):
     Attributes
     ----------
     wrapped : pymanopt.manifolds.manifold.Manifold
-        The manifold that was adapted.
+        The adapted manifold.
     dim : int
         Its dimension.
 
@@ -52,7 +52,7 @@ class PymanoptManifold(Manifold):
     >>> import pymanopt
     >>> from geodual.manifolds import PymanoptManifold
     >>> circle = PymanoptManifold(pymanopt.manifolds.ComplexCircle(2))
-    >>> x, y = np.array([1.0, 1.0j]), np.array([1.0j, 1.0j])  # the first number turns by a right angle
+    >>> x, y = np.array([1.0, 1.0j]), np.array([1.0j, 1.0j])  # the first number is turned by a right angle
     >>> circle.dim, round(circle.dist(x, y) / np.pi, 6)
     (2, 0.5)
     """
@@ -67,7 +67,7 @@ class PymanoptManifold(Manifold):
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.quotient = any(factor.quotient for factor in self.factors)
         self.has_log = self._implements("log")
-        self._example = self.random_point(np.random.default_rng(0))  # pymanopt does not tell the shape
+        self._example = self.random_point(np.random.default_rng(0))  # pymanopt does not provide the shape
         self.dim = int(np.sum(self.each("dimension", self._example)))
         # pymanopt's typical distance is √dim or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
@@ -93,7 +93,7 @@ class PymanoptManifold(Manifold):
             return self.each("random_point")
 
     def each(self, operation: str, *arguments: Any) -> Any:
-        """Return the result of an operation of the manifold or, on a product, the tuple of all results."""
+        """Apply an operation to the manifold or, on a product, to each factor; return a tuple there."""
         if not self.is_product:
             return getattr(self.factors[0], operation)(*arguments)
         parts = zip(self.factors, *arguments, strict=True)
@@ -165,7 +165,7 @@ class PymanoptFrame(Frame):
         return self.retract(c)
 
     def transport(self, y: Point, c: Coordinates) -> Vector:
-        """Transport as pymanopt does, which changes inner products on some of its manifolds."""
+        """Transport as pymanopt does; on some of its manifolds this changes inner products."""
         self.manifold.require("transport")
         return self._each("embedding", y, self._each("transport", self.point, y, c))
 
@@ -173,7 +173,7 @@ class PymanoptFrame(Frame):
 def as_manifold(manifold: Any) -> Manifold:
     """Adapt a pymanopt manifold; return a geodual manifold unchanged.
 
-    `Problem` calls it on its manifold, so that pymanopt's manifolds can be passed directly.
+    `Problem` calls this on its manifold, so you can pass it a pymanopt manifold directly.
 
     Parameters
     ----------
@@ -211,8 +211,8 @@ def _check_pymanopt(manifold: Any) -> None:
 
 @contextmanager
 def _global_generator(rng: np.random.Generator) -> Iterator[None]:
-    """Seed numpy's global generator, which pymanopt draws from, with `rng`; restore its state afterward."""
-    state = np.random.get_state()  # noqa: NPY002 - the global state is what we protect
+    """Seed numpy's global generator, which pymanopt uses, from `rng`; restore its state afterward."""
+    state = np.random.get_state()  # noqa: NPY002 - the global state is protected here
     np.random.seed(rng.integers(2**32))  # noqa: NPY002
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a manifold is: points, and a frame (coordinates of the tangent space) at each of them."""
+"""Base class of manifolds: points, with a frame (coordinates of the tangent space) at each of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from geodual.arrays import Array
 from .frame import Coordinates, Frame, Point, Vector
 
 _DOUBLE = 1e-8  # largest defect of a point in double precision
-_SINGLE = 1e-5  # of a point in single precision, some hundred times its rounding error
+_SINGLE = 1e-5  # of a point in single precision, about a hundred times its rounding error
 
 
 class NotOnManifoldError(ValueError):
-    """Raised for a point that is not on the manifold; the message names the defect and a remedy.
+    """Raised if a point is not on the manifold; the message gives the defect and a remedy.
 
     See Also
     --------
@@ -35,7 +35,7 @@ class NotOnManifoldError(ValueError):
 
 
 class NoLogarithmError(ValueError):
-    """Raised where no unique shortest geodesic between two points was found.
+    """Raised if no unique shortest geodesic between two points was found.
 
     This happens at opposite points of a sphere, and at points that are far apart on a Stiefel manifold.
 
@@ -55,30 +55,31 @@ class NoLogarithmError(ValueError):
 
 
 class Manifold(ABC):
-    """A Riemannian manifold: it checks points, draws them, and gives a frame at each.
+    """Base class of Riemannian manifolds: check points, draw them, and return a frame at each point.
 
-    Its operations on ambient vectors (`exp`, `log`, `dist`, `gradient`, …) follow from the frame, and check
-    the points they are given. Solvers use the frame directly. To add a manifold, derive from this class and
-    from `Frame`; see `docs/add_a_manifold.md`.
+    The operations on ambient vectors (`exp`, `log`, `dist`, `gradient`, …) use the frame and check their
+    points. Solvers use the frame directly. To add a manifold, derive from this class and from `Frame`; see
+    `docs/add_a_manifold.md`.
 
     Attributes
     ----------
     dim : int
         Dimension of the manifold.
     hadamard : bool
-        Whether it is complete, simply connected and nowhere positively curved, as the paper's theory needs.
+        Whether it is complete, simply connected and nowhere positively curved, as the paper's theory
+        requires.
     has_log : bool
         Whether logarithm and distance are available.
     closed_form_log : bool
-        Whether logarithm and distance are cheap enough for a solver to use in every step.
+        Whether logarithm and distance are cheap enough to use in every step of a solver.
     quotient : bool
-        Whether several arrays stand for one point, as the bases of a subspace do. Then the entries of an
-        array mean nothing by themselves, and `Problem` refuses bounds on them.
+        Whether several arrays represent one point, as the bases of a subspace do. Then single entries of an
+        array have no meaning, and `Problem` rejects bounds on them.
     vectorized : bool
-        Whether `frame` and `project` also take a stack of points, with leading axes, so that a `Power` need
+        Whether `frame` and `project` also accept a stack of points, with leading axes, so that a `Power` does
         not loop over its points.
     step_limit : float
-        Length of the longest first step that a solver should try.
+        Longest first step that a solver should try.
 
     See Also
     --------
@@ -92,7 +93,7 @@ class Manifold(ABC):
 
     Examples
     --------
-    The same function on two manifolds, the point halfway between two others:
+    The same function on two manifolds returns the point halfway between two others:
 
     >>> import numpy as np
     >>> from geodual.manifolds import SPD, Manifold, Sphere
@@ -114,7 +115,7 @@ class Manifold(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # A subclass with frames of its own must say by itself that they take stacks.
+        # A subclass with its own frames must declare itself that they accept stacks.
         own = vars(cls).keys()
         if own & {"frame", "project", "check_point"} and "vectorized" not in own:
             cls.vectorized = False
@@ -125,15 +126,15 @@ class Manifold(ABC):
 
     @abstractmethod
     def check_point(self, x: Point) -> Point:
-        """Return `x` in double precision, or raise a `NotOnManifoldError` that names its defect.
+        """Return `x` in double precision, or raise a `NotOnManifoldError` that describes the defect.
 
-        Arrays in single precision may miss the manifold by their rounding errors, which are removed.
+        Arrays in single precision may be off the manifold by rounding errors, which are removed.
         """
 
     def _checked(self, x: Array, given: Any) -> Array | None:
         """Check a point, or all points of a stack, of the right shape and in double precision.
 
-        `given` is the same array as it was given. None says that a stack must be checked one by one.
+        `given` is the array before conversion. None means that a stack must be checked one by one.
         """
         return None
 
@@ -141,19 +142,19 @@ class Manifold(ABC):
     def project(self, x: Point, v: Vector) -> Vector:
         """Project the ambient vector `v` orthogonally onto the tangent space at `x`.
 
-        Solvers do this often, so here `x` is trusted to be a point.
+        Solvers call this often, so `x` is not checked.
         """
 
     @abstractmethod
     def random_point(self, rng: np.random.Generator) -> Point:
-        """Draw a point."""
+        """Draw a random point."""
 
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
         """Draw a tangent vector of unit length at `x`, uniform in direction."""
         frame = self._checked_frame(x)
         c = frame.random(rng)
         length = frame.norm(c)
-        # On a manifold of dimension 0 the only tangent vector is zero.
+        # On a manifold of dimension 0, the only tangent vector is zero.
         return frame.tangent(c / length) if length > 0.0 else frame.tangent(c)
 
     def inner(self, x: Point, u: Vector, v: Vector) -> float:
@@ -177,7 +178,7 @@ class Manifold(ABC):
         return frame.exp(self._coordinates(frame, u))
 
     def log(self, x: Point, y: Point) -> Vector:
-        """Return the tangent vector at `x` that points to `y`; its length is their distance."""
+        """Return the tangent vector at `x` that points to `y`; its length is the distance."""
         frame = self._checked_frame(x)
         return frame.tangent(frame.log(self.check_point(y)))
 
@@ -187,7 +188,7 @@ class Manifold(ABC):
         return frame.retract(self._coordinates(frame, u))
 
     def transport(self, x: Point, y: Point, u: Vector) -> Vector:
-        """Carry the tangent vector `u` from `x` to `y` without changing inner products."""
+        """Transport the tangent vector `u` from `x` to `y`, preserving inner products."""
         frame = self._checked_frame(x)
         return frame.transport(self.check_point(y), self._coordinates(frame, u))
 
@@ -213,7 +214,7 @@ class Manifold(ABC):
 
 
 def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type = float) -> Array:
-    """Return `x` as an array of the given type, or raise an error that names what is wrong with it."""
+    """Return `x` as an array of the given type, or raise an error that says what is wrong."""
     try:
         given = np.asarray(x)
         if dtype is float and np.iscomplexobj(given):  # imaginary parts would be dropped
@@ -235,7 +236,7 @@ def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type =
 
 
 def check_parts(x: Any, n: int, owner: object) -> None:
-    """Raise a `NotOnManifoldError` unless a point of a product is a tuple or list of n parts."""
+    """Raise a `NotOnManifoldError` unless the point of a product is a tuple or list of n parts."""
     if not isinstance(x, (tuple, list)) or len(x) != n:
         found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
         raise NotOnManifoldError(
@@ -244,7 +245,7 @@ def check_parts(x: Any, n: int, owner: object) -> None:
 
 
 def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
-    """Return `v` if it has the structure of the point `x`; numpy would broadcast some others."""
+    """Return `v` if it has the structure of the point `x`; numpy would broadcast other shapes."""
     if isinstance(x, dict):
         if not (isinstance(v, dict) and v.keys() == x.keys()):
             raise ValueError(
@@ -262,7 +263,7 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
         for part, other in zip(v, x, strict=True):
             _checked_vector(part, other, owner)
         return v
-    found = tuple(v.shape) if hasattr(v, "shape") else np.shape(v)  # numpy does not see that of sparse arrays
+    found = tuple(v.shape) if hasattr(v, "shape") else np.shape(v)  # np.shape fails for sparse arrays
     if found != np.shape(x):
         raise ValueError(
             f"A vector at a point of {owner} must have the shape of the point, {np.shape(x)}, got {found}; "
@@ -281,12 +282,12 @@ def is_single(x: Any) -> bool:
 
 
 def defect_tolerance(x: Any) -> float:
-    """Return the largest relative defect that may be a rounding error, given the precision of `x`."""
+    """Return the largest relative defect that counts as rounding error in the precision of `x`."""
     return _SINGLE if is_single(x) else _DOUBLE
 
 
 def abbreviated(names: list[str], most: int = 5) -> str:
-    """Join names, with runs of equal names as "name × 3" and at most `most` of the runs."""
+    """Join names, with runs of equal names as "name × 3"; show at most `most` runs."""
     runs = [(name, len(list(group))) for name, group in groupby(names)]
     shown = [name if count == 1 else f"{name} × {count}" for name, count in runs[:most]]
     hidden = sum(count for _, count in runs[most:])
@@ -294,7 +295,7 @@ def abbreviated(names: list[str], most: int = 5) -> str:
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:
-    """Return `value` as an integer, or raise a `ValueError` if it is below `least` or no integer."""
+    """Return `value` as an integer, or raise a `ValueError` if it is not an integer of at least `least`."""
     # A bool is an int in Python, but SPD(True) is surely a mistake.
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"`{name}` must be an integer of at least {least}, got {value!r}.")

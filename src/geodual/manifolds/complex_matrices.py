@@ -20,10 +20,10 @@ from .stiefel import StiefelFrame, check_orthonormal
 class HermitianPD(Manifold):
     """Hermitian positive definite n × n matrices with ⟨U, V⟩_W = Re tr(W⁻¹ U W⁻¹ V).
 
-    Use it for complex covariance matrices, as of antenna arrays and radar. It is `SPD` with complex entries:
-    the affine-invariant metric, for which d(A W Aᴴ, A Y Aᴴ) = d(W, Y) for every invertible A. A Euclidean
-    gradient is the derivative by the real parts plus i times that by the imaginary parts; the functions of
-    `Problem.from_jax` need nothing special.
+    Use it for complex covariance matrices, such as those of antenna arrays and radar. It is `SPD` with
+    complex entries: under this affine-invariant metric, d(A W Aᴴ, A Y Aᴴ) = d(W, Y) for every invertible A. A
+    Euclidean gradient is the derivative with respect to the real parts plus i times that with respect to the
+    imaginary parts; `Problem.from_jax` computes it so.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class HermitianPD(Manifold):
         return hermitian(np.asarray(v, dtype=complex))
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        # Eigenvalues are log-normal, and the eigenvectors a random unitary matrix.
+        # Eigenvalues are log-normal, and eigenvectors form a random unitary matrix.
         half = _orthonormal(self.n, self.n, rng) * np.exp(0.5 * rng.standard_normal(self.n))
         return np.asarray(half @ adjoint(half))
 
@@ -94,8 +94,8 @@ class ComplexStiefel(Manifold):
     """Complex matrices with orthonormal columns, {X ∈ Cⁿˣᵖ : XᴴX = I}, with the metric ⟨U, V⟩ = Re tr(UᴴV).
 
     Use it for complex principal components, beamforming and unitary matrices (n = p). It is `Stiefel` with
-    complex entries. A Euclidean gradient is the derivative by the real parts plus i times that by the
-    imaginary parts; the functions of `Problem.from_jax` need nothing special.
+    complex entries. A Euclidean gradient is the derivative with respect to the real parts plus i times that
+    with respect to the imaginary parts; `Problem.from_jax` computes it so.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class ComplexStiefel(Manifold):
 
     Examples
     --------
-    A unit vector turns its phase by a right angle:
+    Turn the phase of a unit vector by a right angle:
 
     >>> import numpy as np
     >>> from geodual.manifolds import ComplexStiefel

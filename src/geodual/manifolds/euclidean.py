@@ -15,12 +15,12 @@ from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector
 class Euclidean(Manifold):
     """Flat space: arrays of a given shape with the inner product ⟨U, V⟩ = Σ UᵢVᵢ.
 
-    Use it for variables without geometry of their own, alone or as a factor of a `Product`.
+    Use it for unconstrained variables, alone or as a factor of a `Product`.
 
     Parameters
     ----------
     *shape : int
-        Shape of the arrays: ``Euclidean(3)`` has vectors as points, ``Euclidean(3, 4)`` matrices.
+        Shape of the arrays: points of ``Euclidean(3)`` are vectors, those of ``Euclidean(3, 4)`` matrices.
 
     Attributes
     ----------
@@ -31,7 +31,9 @@ class Euclidean(Manifold):
 
     See Also
     --------
-    Product : Combine flat variables with others.
+    Product : Combines flat variables with others.
+    PositiveOrthant : Positive numbers.
+    Symmetric, SkewSymmetric : Other flat spaces.
 
     Examples
     --------
@@ -73,11 +75,11 @@ class Euclidean(Manifold):
 
 
 class EuclideanFrame(AmbientFrame):
-    """The tangent space of flat space, which is the space itself."""
+    """The tangent space of flat space: the space itself."""
 
     @property
     def unit(self) -> float:
-        # The spacing of floating-point numbers grows with the point, so a difference step must too.
+        # The spacing of floating-point numbers grows with the point, and so must a difference step.
         return max(1.0, float(np.abs(self.point).max()))
 
     def gradient(self, egrad: Vector) -> Array:

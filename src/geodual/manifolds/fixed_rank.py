@@ -20,8 +20,8 @@ from .frame import Frame, HessianMap, Vector
 from .grassmann import GrassmannFrame
 from .low_rank_matrix import Factors, LowRankMatrix, thin_qr, truncated_svd
 
-_LARGE = 100_000  # entries from which products with a matrix take longer than a sparse array's overhead
-_THIN = 0.05  # share of entries at which a sparse array pays after five products (measured on 500 × 500)
+_LARGE = 100_000  # number of entries above which products with a matrix outweigh a sparse array's overhead
+_THIN = 0.05  # largest share of nonzeros at which a sparse array pays off after five products (500 × 500)
 _SINGULAR = 1e-13  # singular value, relative to the largest, that counts as 0
 
 
@@ -29,16 +29,16 @@ class FixedRank(Manifold):
     """The m × n matrices of rank r with the metric ⟨U, V⟩ = tr(UᵀV) of the space of matrices.
 
     Use it for low-rank completion and approximation, with or without constraints on the entries. Points and
-    gradients are dense m × n arrays, so cost and constraints are plain functions of the matrix. The points
-    that the manifold returns remember their factors, ``u, s, vt = x.factors``, with x = u·diag(s)·vt.
-    Internally all work is done on the factors: tangent vectors have (m + n + r) r coordinates, and no
-    decomposition of an m × n matrix is needed after the start. Gradients may also be sparse arrays of scipy.
+    gradients are dense m × n arrays, so cost and constraints are plain functions of the matrix. Points that
+    the manifold returns keep their factors, ``u, s, vt = x.factors``, with x = u·diag(s)·vt. All internal
+    work is done on the factors: tangent vectors have (m + n + r) r coordinates, and no m × n matrix is
+    decomposed after the start. Gradients may also be scipy's sparse arrays.
 
-    Geodesics have no closed form. `exp` and the steps of solvers use the nearest matrix of rank r to X + U,
-    which agrees with the geodesic to second order. There is no logarithm and no distance, and `transport` is
-    a rotation of row and column space, not parallel transport. The set of these matrices is not closed: if
-    the solution has a smaller rank, solvers come close to it but converge slowly. Choose r no larger than
-    the rank that you expect. A good start for completion is ``nearest(a)``, with zeros for unknown entries.
+    Geodesics have no closed form. `exp` and solvers' steps use the matrix of rank r nearest to X + U, which
+    agrees with the geodesic to second order. There is no logarithm and no distance, and `transport` rotates
+    the row and column spaces; it is not parallel transport. The set of these matrices is not closed: if the
+    solution has a smaller rank, solvers converge to it slowly. Choose r no larger than the rank you expect. A
+    good start for completion is ``nearest(a)``, with zeros for unknown entries.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class FixedRank(Manifold):
 
     See Also
     --------
-    Grassmann : Subspaces, the span of the columns of such a matrix.
+    Grassmann : Subspaces, such as the span of the columns of such a matrix.
+    Euclidean : Matrices of any rank.
 
     References
     ----------
@@ -119,7 +120,7 @@ class FixedRank(Manifold):
         return LowRankMatrix(*factors) if is_single(x) else matrix
 
     def nearest(self, a: Array) -> LowRankMatrix:
-        """Return the matrix of rank r that is nearest to the m × n matrix `a`, by a truncated SVD."""
+        """Return the matrix of rank r nearest to the m × n matrix `a`, by a truncated SVD."""
         factors, _ = truncated_svd(as_finite_array(a, (self.m, self.n), self), self.r)
         _check_rank(factors, self)
         return LowRankMatrix(*factors)
@@ -168,9 +169,9 @@ class FixedRankFrame(Frame):
 
     def tangent(self, c: Array) -> Array:
         a, m, b = self._parts(c)
-        # Rounding errors along U and V would otherwise come back as tangent vectors, and grow.
+        # Otherwise rounding errors along U and V would return as tangent vectors and grow.
         a, b = _across(self._u, a), _across(self._v, b)
-        # One product of rank 2r writes the dense matrix once.
+        # A single product of rank 2r writes the dense matrix only once.
         left, right = np.concatenate((self._u @ m + a, self._u), axis=1), np.concatenate((self._v, b), axis=1)
         return np.asarray(left @ right.T)
 
@@ -191,8 +192,8 @@ class FixedRankFrame(Frame):
         return np.concatenate((_across(self._u, a), m, _across(self._v, b)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        # The curvature term of Vandereycken 2013: the part of the gradient that is normal to the manifold,
-        # divided by the singular values.
+        # The curvature term of Vandereycken 2013: the normal part of the gradient, divided by the singular
+        # values.
         u, v, s = self._u, self._v, self._s
         egrad = _sparse_if_thin(egrad)
 
@@ -212,7 +213,7 @@ class FixedRankFrame(Frame):
     def retract(self, c: Array) -> LowRankMatrix:
         a, m, b = self._parts(c)
         rank = len(self._s)
-        # X + U = [U A] core [V B]ᵀ; after two thin QR decompositions only a 2r × 2r SVD is left.
+        # X + U = [U A] core [V B]ᵀ; after two thin QR decompositions only a 2r × 2r SVD remains.
         left, left_core = thin_qr(np.concatenate((self._u, a), axis=1))
         right, right_core = thin_qr(np.concatenate((self._v, b), axis=1))
         # The core is [[diag(s) + M, I], [I, 0]].
@@ -223,12 +224,12 @@ class FixedRankFrame(Frame):
 
     def log(self, y: Array) -> Array:
         raise NoLogarithmError(
-            "Matrices of fixed rank have no logarithm and no distance in closed form; use a method that "
+            "Matrices of fixed rank have no closed-form logarithm or distance; use a method that "
             "needs neither, such as the default."
         )
 
     def transport(self, y: Array, c: Array) -> Array:
-        """Rotate the column and the row space of this matrix to those of `y`, and `c` with them."""
+        """Rotate the column and row spaces of this matrix to those of `y`, and `c` with them."""
         a, m, b = self._parts(c)
         there = FixedRankFrame(y, len(self._s))
         turn_u = GrassmannFrame(self._u).rotation_to(there._u)
@@ -238,13 +239,13 @@ class FixedRankFrame(Frame):
 
 
 def _sparse_if_thin(a: Vector) -> Vector:
-    """Return a matrix with few entries other than 0 as a sparse array: products with it are faster."""
+    """Return a matrix with few nonzero entries as a sparse array, for faster products."""
     thin = isinstance(a, np.ndarray) and a.size >= _LARGE and np.count_nonzero(a) <= _THIN * a.size
     return csr_array(a) if thin else a
 
 
 def _across(basis: Array, a: Array) -> Array:
-    """Return the part of `a` that is orthogonal to the columns of `basis`."""
+    """Return the part of `a` orthogonal to the columns of `basis`."""
     return np.asarray(a - basis @ (basis.T @ a))
 
 

@@ -1,4 +1,4 @@
-"""The tangent space at a point: coordinates for linear algebra, and the geometry seen from the point."""
+"""Frames: coordinates of the tangent space at a point, and the geometry seen from there."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Coordinates = Any
 
 
 HessianMap = Callable[[Vector, Coordinates], Coordinates]
-"""Takes ``(ehess, c)`` and returns the Riemannian Hessian applied to `c`."""
+"""A function that takes ``(ehess, c)`` and returns the Riemannian Hessian applied to `c`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HalfSquaredDistance:
-    """½ d²(·, y) at a point: its value, gradient and Hessian in the coordinates of the frame there."""
+    """½ d²(·, y) at a point: value, gradient and Hessian in the coordinates of the frame there."""
 
     value: float
     gradient: Coordinates
@@ -34,10 +34,10 @@ class HalfSquaredDistance:
 
 
 class Frame(ABC):
-    """Coordinates of the tangent space at a point, in which solvers do all their linear algebra.
+    """Coordinates of the tangent space at a point; solvers do all their linear algebra in them.
 
     A frame maps tangent vectors to coordinates c whose plain inner product is the Riemannian one (unless
-    `orthonormal` is false). It converts to ambient vectors only where a user's function is called. It also
+    `orthonormal` is false). It converts them to ambient vectors only for calls of a user's function. It also
     computes geodesics, logarithms and distances from its point.
 
     Get a frame from ``manifold.frame(x)``. Derive from this class to add a manifold; see
@@ -54,13 +54,13 @@ class Frame(ABC):
     dim : int
         Number of coordinates; at least the dimension of the manifold.
     unit : float
-        Typical length at this point. Finite differences and first steps are chosen relative to it.
+        Typical length at this point; finite differences and first steps are relative to it.
     first_radius : float
-        Length of the longest first step that a solver should try if the manifold has no `step_limit`.
+        Longest first step that a solver should try if the manifold has no `step_limit`.
 
     See Also
     --------
-    Manifold : Returns frames, and offers the same operations on ambient vectors.
+    Manifold : Returns frames, and has the same operations on ambient vectors.
 
     References
     ----------
@@ -69,7 +69,7 @@ class Frame(ABC):
 
     Examples
     --------
-    At W = diag(4, 9) the coordinates S of a tangent vector V = L S Lᵀ do not depend on the size of W:
+    At W = diag(4, 9), the coordinates S of a tangent vector V = L S Lᵀ do not depend on the scale of W:
 
     >>> import numpy as np
     >>> from geodual.manifolds import SPD
@@ -96,18 +96,18 @@ class Frame(ABC):
         return math.prod(self.shape)
 
     def remoteness(self, y: Point) -> float:
-        """Distance to `y` relative to the overflow distance; 0 if unlimited."""
+        """Return the distance to `y` relative to the overflow distance; 0 if there is no such limit."""
         return 0.0
 
     @property
     def unit(self) -> float:
-        """Typical length at this point; finite differences and first steps are chosen relative to it."""
+        """Typical length at this point; finite differences and first steps are relative to it."""
         return 1.0
 
     @property
     def first_radius(self) -> float:
-        """Length of the longest first step if the manifold has no `step_limit`."""
-        return 1e3 * self.unit  # in a flat space the right length may be anything
+        """Longest first step if the manifold has no `step_limit`."""
+        return 1e3 * self.unit  # flat space has no natural length
 
     @abstractmethod
     def tangent(self, c: Coordinates) -> Vector:
@@ -126,7 +126,7 @@ class Frame(ABC):
         """Return the map from Euclidean to Riemannian Hessian products, given the Euclidean gradient.
 
         The map takes ``(ehess, c)``: the derivative of the Euclidean gradient along ``tangent(c)``, and `c`.
-        Terms that depend on the gradient alone are computed once for all products at this point.
+        Terms that depend only on the gradient are computed once for all products at this point.
         """
 
     def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
@@ -150,10 +150,10 @@ class Frame(ABC):
 
     @abstractmethod
     def transport(self, y: Point, c: Coordinates) -> Vector:
-        """Carry `c` to the tangent space at `y` without changing inner products."""
+        """Transport `c` to the tangent space at `y`, preserving inner products."""
 
     def move(self, c: Coordinates) -> Point:
-        """Take a solver's step: `exp`, or a retraction where that serves better."""
+        """Take a solver's step: `exp`, or a retraction where that works better."""
         return self.exp(c)
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
@@ -162,7 +162,7 @@ class Frame(ABC):
 
     def norm(self, c: Coordinates) -> float:
         """Return the Riemannian norm of a tangent vector in coordinates."""
-        # Rounding may make the inner product of a tiny vector negative in a frame that is not orthonormal.
+        # In a frame that is not orthonormal, rounding may make the inner product of a tiny vector negative.
         return math.sqrt(max(self.inner(c, c), 0.0))
 
     def dist(self, y: Point) -> float:
@@ -193,7 +193,7 @@ class AmbientFrame(Frame):
         return in_double_precision(u)
 
     def random(self, rng: np.random.Generator) -> Array:
-        # Under the embedded metric `gradient` projects orthogonally onto the tangent space. Projecting twice
+        # Under the embedded metric, `gradient` projects orthogonally onto the tangent space. Projecting twice
         # removes the rounding error of a draw that was almost normal to it.
         return np.asarray(self.gradient(self.gradient(normal_like(self.point, rng))))
 
@@ -204,19 +204,19 @@ def in_double_precision(u: Any) -> Array:
 
 
 def dots(a: Array, b: Array, axis: int = -1) -> Array:
-    """Return the inner products of vectors that run along `axis`, which keeps length 1.
+    """Return the inner products of vectors along `axis`, which is kept with length 1.
 
-    Of two vectors, it is a scalar.
+    For two single vectors, the result is a scalar.
     """
     if a.ndim == 1:
         return np.asarray(a.dot(b))  # half the time of `np.dot`
-    if axis == -1:  # the faster way for vectors whose entries are neighbors in memory
+    if axis == -1:  # faster for vectors that are contiguous in memory
         return np.asarray(np.vecdot(a, b, keepdims=True))  # type: ignore[call-overload]
     return np.add.reduce(a * b, axis=axis, keepdims=True)
 
 
 def polar_coordinates(v: Array, axis: int = -1) -> tuple[Array, Array]:
-    """Return the lengths and the directions of vectors that run along `axis`; the direction of 0 is 0."""
+    """Return the lengths and directions of vectors along `axis`; the direction of 0 is 0."""
     length = np.sqrt(dots(v, v, axis))
     return length, v / (length + (length == 0.0))
 
@@ -224,8 +224,8 @@ def polar_coordinates(v: Array, axis: int = -1) -> tuple[Array, Array]:
 def radial_hessian(v: Array, tangential: Array, axis: int = -1) -> Callable[[Array], Array]:
     """Return the operator that is 1 along `v` and `tangential` across it, for each vector of a stack.
 
-    It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm. `axis` runs along
-    each vector, and `tangential` has length 1 there.
+    This is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm. Vectors run along
+    `axis`, where `tangential` has length 1.
     """
     _, direction = polar_coordinates(v, axis)
     radial = (1.0 - tangential) * direction
@@ -235,7 +235,7 @@ def radial_hessian(v: Array, tangential: Array, axis: int = -1) -> Callable[[Arr
 def x_cot_x(x: Array) -> Array:
     """Return x cot x, which is 1 at 0.
 
-    It is the Hessian of ½ d² across a geodesic of length x where the curvature is 1.
+    This is the Hessian of ½ d² across a geodesic of length x where the curvature is 1.
     """
     near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
     safe = np.where(near, 1.0, x)
@@ -245,7 +245,7 @@ def x_cot_x(x: Array) -> Array:
 def x_coth_x(x: Array) -> Array:
     """Return x coth x, which is 1 at 0.
 
-    It is the Hessian of ½ d² across a geodesic of length x where the curvature is −1.
+    This is the Hessian of ½ d² across a geodesic of length x where the curvature is −1.
     """
     near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
     safe = np.where(near, 1.0, x)
@@ -253,6 +253,6 @@ def x_coth_x(x: Array) -> Array:
 
 
 def normal_like(point: Array, rng: np.random.Generator) -> Array:
-    """Draw an array of the shape of `point` from the standard normal distribution; complex if it is."""
+    """Draw a standard normal array of the shape of `point`, complex if `point` is."""
     real = rng.standard_normal(np.shape(point))
     return real + 1j * rng.standard_normal(np.shape(point)) if np.iscomplexobj(point) else real

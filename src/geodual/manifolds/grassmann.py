@@ -23,13 +23,12 @@ class Grassmann(Manifold):
     """Subspaces of dimension p of Rⁿ, with the canonical metric of the quotient of orthonormal bases.
 
     Use it for principal subspaces and subspace tracking, where only the span of the columns of X matters. A
-    subspace is represented by any n × p matrix X with orthonormal columns that span it. So a cost must give
-    the same value at X and at XQ for every orthogonal Q, as tr(XᵀAX) does; then it is a function of the
-    subspace.
+    subspace is represented by any n × p matrix X whose orthonormal columns span it. So a cost must have the
+    same value at X and at XQ for every orthogonal Q, as tr(XᵀAX) does: it is a function of the subspace.
 
     A tangent vector at X is a matrix U with XᵀU = 0 (its horizontal lift), and ⟨U, V⟩ = tr(UᵀV). The distance
     is the norm of the principal angles between two subspaces. The logarithm is unique unless one of these
-    angles is a right angle. `exp`, `log` and parallel transport are in closed form, by singular value
+    angles is a right angle. `exp`, `log` and parallel transport have closed forms, by singular value
     decompositions.
 
     Parameters
@@ -48,7 +47,8 @@ class Grassmann(Manifold):
 
     See Also
     --------
-    Stiefel : Orthonormal bases, where the basis itself matters.
+    Stiefel : Orthonormal bases, if the basis itself matters.
+    FixedRank : Matrices of fixed rank.
 
     References
     ----------
@@ -82,7 +82,7 @@ class Grassmann(Manifold):
                 f"`p` must be less than n = {self.n}, got {self.p}; rows come first, as in Grassmann(5, 2)."
             )
         self.dim = self.p * (self.n - self.p)
-        # Half of the way to the subspaces with right angles to x, beyond which geodesics are not shortest.
+        # Half of the distance to subspaces at a right angle to x, beyond which geodesics are not shortest.
         self.step_limit = math.pi / 4 * math.sqrt(min(self.p, self.n - self.p))
 
     def __repr__(self) -> str:
@@ -126,12 +126,12 @@ class GrassmannFrame(AmbientFrame):
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic X(t) has X″(0) = −X UᵀU. Its product with the gradient G is −tr(UᵀU XᵀG). For a
-        # function of the subspace XᵀG is symmetric.
+        # function of the subspace, XᵀG is symmetric.
         symmetric = hermitian(self.point.mT @ egrad)
         return lambda ehess, c: self.gradient(ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
-        # Edelman, Arias and Smith 1998, eq. (2.65), with the basis that does not turn along the geodesic.
+        # Edelman, Arias and Smith 1998, eq. (2.65), in the basis that does not rotate along the geodesic.
         left, angles, right = np.linalg.svd(c, full_matrices=False)
         angles = angles[..., None, :]
         end = (self.point @ right.mT) * np.cos(angles) + left * np.sin(angles)
@@ -145,13 +145,13 @@ class GrassmannFrame(AmbientFrame):
         start, cosines, end = np.linalg.svd(self.point.mT @ y)
         if not (cosines > _RIGHT_ANGLE).all():
             raise NoLogarithmError(
-                "The subspaces have a right angle, so many shortest geodesics join them, and there is no "
-                "logarithm and no transport; go by way of a third subspace."
+                "The subspaces are at a right angle: they have many shortest geodesics between them, but no "
+                "logarithm and no transport; go through a third subspace."
             )
         rotation = start @ end  # the basis y·rotationᵀ is the one closest to X
         across = self.gradient(y @ rotation.mT)
         left, sines, right = np.linalg.svd(across, full_matrices=False)
-        # The largest sine belongs to the smallest cosine. The arc tangent of both is accurate everywhere.
+        # The largest sine belongs to the smallest cosine. The arctangent of both is accurate everywhere.
         return _Geodesic(left, np.arctan2(sines, cosines[..., ::-1]), right.mT, rotation)
 
     def log(self, y: Array) -> Array:
@@ -167,7 +167,7 @@ class GrassmannFrame(AmbientFrame):
         return np.asarray(self._rotated(way, c) @ way.rotation)  # to the given basis of y
 
     def rotation_to(self, y: Array) -> Callable[[Array], Array]:
-        """Return the rotation of Rⁿ that moves this subspace along the geodesic to the span of `y`."""
+        """Return the rotation of Rⁿ that carries this subspace along the geodesic to the span of `y`."""
         way = self._geodesic(y)
         return lambda a: self._rotated(way, a)
 
@@ -182,7 +182,7 @@ class GrassmannFrame(AmbientFrame):
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         """Return ½ d² with its exact Hessian.
 
-        In the bases U and V of the geodesic, with angles θ, the curvature operator has the eigenvalues
+        In the bases U and V of the geodesic with angles θ, the curvature operator has the eigenvalues
         (θᵢ − θⱼ)² on symmetric parts, (θᵢ + θⱼ)² on skew parts, and θⱼ² outside the span of U. The Hessian
         has the eigenvalue x cot x where the curvature operator has x².
         """

@@ -20,7 +20,7 @@ from .frame import (
     x_coth_x,
 )
 
-_FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too rough to tell points apart
+_FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too coarse to distinguish points
 
 
 def minkowski(u: Array, v: Array) -> Array:
@@ -32,18 +32,23 @@ def minkowski(u: Array, v: Array) -> Array:
 class Hyperbolic(Manifold):
     """Hyperbolic space of curvature −1: {x ∈ Rⁿ⁺¹ : −x₀² + Σ xᵢ² = −1, x₀ > 0}.
 
-    This is the hyperboloid model, with the metric ⟨u, v⟩ = −u₀v₀ + Σ uᵢvᵢ. Use it to embed trees and
-    hierarchies. The distance satisfies cosh d(x, y) = x₀y₀ − Σ xᵢyᵢ.
+    Use it to embed trees and hierarchies. This is the hyperboloid model, with the metric ⟨u, v⟩ = −u₀v₀ + Σ
+    uᵢvᵢ. The distance satisfies cosh d(x, y) = x₀y₀ − Σ xᵢyᵢ.
 
     Parameters
     ----------
     n : int
-        Dimension; points have n + 1 coordinates, of which the first is time-like.
+        Dimension; points have n + 1 coordinates, the first of them time-like.
 
     Attributes
     ----------
     n, dim : int
         Dimension.
+
+    See Also
+    --------
+    Sphere : The space of curvature 1.
+    Euclidean : The flat space.
 
     References
     ----------
@@ -52,7 +57,7 @@ class Hyperbolic(Manifold):
 
     Examples
     --------
-    `lift` gives the point over space-like coordinates:
+    `lift` returns the point with given space-like coordinates:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Hyperbolic
@@ -108,9 +113,9 @@ class Hyperbolic(Manifold):
 
 
 class HyperbolicFrame(Frame):
-    """The tangent space, carried to the origin (1, 0, …, 0) by a Lorentz boost, where it is flat Rⁿ.
+    """The tangent space, moved by a Lorentz boost to the origin (1, 0, …, 0), where it is flat Rⁿ.
 
-    The last axis runs along each point, so that a stack of points has a frame too.
+    Points run along the last axis, so that a stack of points has a frame too.
     """
 
     def __init__(self, point: Array) -> None:
@@ -152,8 +157,8 @@ class HyperbolicFrame(Frame):
     def _reach(self, direction: Array, sinh: Array) -> Array:
         """Return the point at the given sinh of the distance in a unit direction."""
         # The boosted space part is x (cosh + tanh(r/2) cos(angle) sinh) + sinh · direction, where r is the
-        # distance from x to the origin. As a sum of positive terms, the factor of x loses no digits on the
-        # way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
+        # distance from x to the origin. As a sum of positive terms, the factor of x loses no digits toward
+        # the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
         turned = self._outward + direction
         spread = 0.5 * dots(turned, turned)
         outward = (1.0 + 1.0 / (self._time + self._radius) + self._radius * spread) / (1.0 + self._time)
@@ -162,14 +167,14 @@ class HyperbolicFrame(Frame):
 
     def log(self, y: Array) -> Array:
         excess = self._cosh_minus_one(y)
-        # The space part of y boosted back, written in y − x so that near points lose no digits.
+        # The space part of y, boosted back; written in terms of y − x so that close points lose no digits.
         time, space = _parts(y)
         back = (time - self._time + excess) / (1.0 + self._time)
         here = space - self._space - self._space * back
         return np.asarray(polar_coordinates(here)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
 
     def _cosh_minus_one(self, y: Array) -> Array:
-        """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, both at least 0."""
+        """Return cosh d(x, y) − 1 as the sum of a radial and an angular part, neither of them negative."""
         time, space = _parts(y)
         radius, outward = polar_coordinates(space)
         area, turned = self._radius * radius, outward - self._outward
@@ -180,7 +185,7 @@ class HyperbolicFrame(Frame):
         return float(np.linalg.norm(self.log(y), axis=-1).max()) / _FAR
 
     def transport(self, y: Array, c: Array) -> Array:
-        # Parallel transport adds a multiple of x + y, in proportion to the component along the geodesic.
+        # Parallel transport adds a multiple of x + y, proportional to the component along the geodesic.
         length, direction = polar_coordinates(self.log(y))
         along = np.tanh(0.5 * length) * dots(direction, c)
         return np.asarray(self.tangent(c) + along * (self.point + y))

@@ -1,4 +1,4 @@
-"""A dense matrix that remembers its factors: the points of `FixedRank`."""
+"""A dense matrix that keeps its factors: the points of `FixedRank`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dgeqrf, dgesvd, dorgqr
 
 from geodual.arrays import Array
 
-_SMALL = 400  # entries of a matrix whose decomposition takes less time than numpy's checks of it
+_SMALL = 400  # number of entries below which numpy's checks take longer than the decomposition
 
 Factors = tuple[Array, Array, Array]
 """U with orthonormal columns, the singular values s, and Vᵀ with orthonormal rows."""
@@ -20,8 +20,8 @@ Factors = tuple[Array, Array, Array]
 class LowRankMatrix(np.ndarray):
     """The read-only array U diag(s) Vᵀ together with its factors.
 
-    It is an ordinary dense array for the user's functions; arithmetic with it gives plain arrays. The
-    manifold finds the factors in it and need not compute a singular value decomposition of the matrix.
+    For the user's functions it is an ordinary dense array; arithmetic with it returns plain arrays. The
+    manifold reads the factors from it, without a singular value decomposition of the matrix.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class LowRankMatrix(np.ndarray):
     Attributes
     ----------
     factors : tuple of arrays, or None
-        The same; None for copies and parts of the matrix, which may be any array.
+        The factors; None for copies and parts of the matrix, which may be any array.
     """
 
     factors: Factors | None
 
     def __new__(cls, u: Array, s: Array, vt: Array) -> LowRankMatrix:
         dense = np.asarray((u * s) @ vt)
-        dense.flags.writeable = False  # a change of an entry would not reach the factors
+        dense.flags.writeable = False  # changing an entry would not change the factors
         matrix = dense.view(cls)
         matrix.factors = (u, s, vt)
         return matrix
@@ -54,7 +54,7 @@ class LowRankMatrix(np.ndarray):
 
 def thin_qr(a: Array) -> tuple[Array, Array]:
     """Return Q with orthonormal columns and an upper triangular R with QR = `a`, which is m × n."""
-    # LAPACK itself: numpy's wrapper takes three times as long for the thin matrices of every step.
+    # LAPACK itself: numpy's wrapper takes three times as long for the thin matrices in every step.
     packed, tau, _, _ = dgeqrf(a)
     size = min(a.shape)
     return dorgqr(packed[:, :size], tau)[0], packed[:size] * _upper(size, a.shape[1])
@@ -66,14 +66,14 @@ def _upper(m: int, n: int) -> Array:
 
 
 def truncated_svd(a: Array, rank: int) -> tuple[Factors, float]:
-    """Return the factors of the matrix of a given rank nearest to `a`, and the next singular value."""
+    """Return the factors of the nearest matrix of the given rank to `a`, and the next singular value."""
     u, s, vt = _small_svd(a) if a.size <= _SMALL else np.linalg.svd(a, full_matrices=False)
     rest = float(s[rank]) if rank < len(s) else 0.0
     return (u[:, :rank], s[:rank], vt[:rank]), rest
 
 
 def _small_svd(a: Array) -> Factors:
-    # LAPACK itself, as above; this routine is the slower one for large matrices.
+    # LAPACK itself, as above; for large matrices this routine is slower.
     u, s, vt, info = dgesvd(a, full_matrices=0)
     if info or not math.isfinite(s[0]):
         raise np.linalg.LinAlgError("The singular value decomposition did not converge.")

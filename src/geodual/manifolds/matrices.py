@@ -11,12 +11,12 @@ from geodual.arrays import Array
 
 from .base import NotOnManifoldError, defect_tolerance, is_single
 
-_SMALL = 3  # rows of small matrices, and
-_MANY = 100  # number of them from which products by entries are faster than BLAS: measured
+_SMALL = 3  # up to this many rows, and
+_MANY = 100  # from this many matrices, products entry by entry are faster than BLAS (measured)
 
 
 def adjoint(a: Array) -> Array:
-    """Return aᴴ, which is the transpose of a real matrix; `a` is not copied if it is real."""
+    """Return aᴴ, the transpose if `a` is real; a real `a` is not copied."""
     return a.conj().mT
 
 
@@ -31,7 +31,7 @@ def skew(a: Array) -> Array:
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return a @ b, for a long stack of small matrices entry by entry; numpy calls BLAS for each of them."""
+    """Return a @ b; for long stacks of small matrices entry by entry, because numpy calls BLAS for each."""
     if a.ndim != 3 or a.shape[-1] > _SMALL or len(a) < _MANY:
         return np.asarray(a @ b)
     left, right = (np.ascontiguousarray(np.transpose(factor, (1, 2, 0))) for factor in (a, b))
@@ -47,14 +47,14 @@ def polar(a: Array) -> Array:
 def reorthonormalized(a: Array) -> Array:
     """Return the polar factor of a matrix whose columns are orthonormal up to rounding.
 
-    One step of Newton and Schulz, which squares the defect.
+    One Newton-Schulz step, which squares the defect.
     """
     return np.asarray(1.5 * a - 0.5 * product(a, product(adjoint(a), a)))
 
 
 def expm_skew(a: Array) -> Array:
     """Return the exponential of a skew-Hermitian (or skew-symmetric) matrix, exact to rounding."""
-    if a.ndim == 2:  # scipy takes less time for one matrix, and loops over a stack
+    if a.ndim == 2:  # scipy is faster for one matrix, but loops over a stack
         return np.asarray(expm(a))
     angles, basis = np.linalg.eigh(-1j * a)
     turned = (basis * np.exp(1j * angles)[..., None, :]) @ adjoint(basis)
@@ -62,9 +62,9 @@ def expm_skew(a: Array) -> Array:
 
 
 def check_hermitian(x: Array, given: Any, owner: object) -> Array:
-    """Return `x` if it is symmetric (or Hermitian), or raise an error that names the defect.
+    """Return `x` if it is symmetric (or Hermitian), or raise an error that describes the defect.
 
-    It is the array `given` in double precision.
+    `x` is the array `given` in double precision.
     """
     if not np.array_equal(x, adjoint(x)):
         claim, remedy = "symmetric, but it differs from its transpose", "symmetrize it with (x + x.T) / 2"
@@ -75,9 +75,9 @@ def check_hermitian(x: Array, given: Any, owner: object) -> Array:
 
 
 def check_skew(x: Array, given: Any, owner: object) -> Array:
-    """Return `x` if it is skew-symmetric, or raise an error that names the defect.
+    """Return `x` if it is skew-symmetric, or raise an error that describes the defect.
 
-    It is the array `given` in double precision.
+    `x` is the array `given` in double precision.
     """
     claim = f"A point of {owner} must be skew-symmetric, but it differs from -x.T"
     _check_mirror(x, -adjoint(x), given, claim, "take (x - x.T) / 2")
@@ -85,7 +85,7 @@ def check_skew(x: Array, given: Any, owner: object) -> Array:
 
 
 def _check_mirror(x: Array, mirror: Array, given: Any, claim: str, remedy: str) -> None:
-    """Raise an error unless a matrix, or each one of a stack, equals its mirror image up to rounding."""
+    """Raise an error unless a matrix, or each of a stack, equals `mirror` up to rounding."""
     difference = np.abs(x - mirror).max(axis=(-2, -1))
     if (difference > defect_tolerance(given) * np.abs(x).max(axis=(-2, -1))).any():
         raise NotOnManifoldError(f"{claim} by up to {difference.max():.3g}; {remedy}.")

@@ -18,8 +18,8 @@ class Oblique(Manifold):
     """Matrices with columns of unit norm, {X ∈ Rⁿˣᵐ : diag(XᵀX) = 1}, with the metric ⟨U, V⟩ = tr(UᵀV).
 
     Use it for many directions at once: points on a sphere, dictionaries, and factors of correlation
-    matrices. It is the product of m unit spheres of Rⁿ, one per column. All operations are vectorized over
-    the columns and in closed form, so that it is much faster than ``Product([Sphere(n)] * m)``.
+    matrices. It is the product of m unit spheres of Rⁿ, one per column. All operations have closed forms and
+    are vectorized over the columns, so it is much faster than ``Product([Sphere(n)] * m)``.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Oblique(Manifold):
 
     Examples
     --------
-    Two unit vectors of the plane, of which the second turns by a right angle:
+    Two unit vectors in the plane; the second one turns by a right angle:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Oblique

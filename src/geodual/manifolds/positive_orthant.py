@@ -1,4 +1,4 @@
-"""Positive numbers with the logarithmic metric."""
+"""Arrays of positive numbers with the logarithmic metric."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from geodual.arrays import Array
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HessianMap, Vector
 
-FAR = 200.0  # logarithm of a ratio beyond which numbers come close to overflow
+FAR = 200.0  # logarithm of a ratio beyond which numbers are close to overflow
 _TINY = float(np.finfo(float).tiny)
 
 
 class PositiveOrthant(Manifold):
     """Arrays of positive numbers with the metric ⟨u, v⟩ₓ = Σ uᵢvᵢ/xᵢ², so that d(x, y) = ‖log y − log x‖.
 
-    Use it for scales, rates and variances, which must be positive and whose ratios matter rather than their
-    differences. It is the diagonal of `SPD`. Zero is infinitely far away: if a solution may have zeros, use
-    `Euclidean` with the constraint −x ≤ 0 instead.
+    Use it for scales, rates and variances: positive numbers whose ratios matter, not their differences. It
+    corresponds to the diagonal matrices of `SPD`. Zero is infinitely far away: if a solution may have zeros,
+    use `Euclidean` with the constraint −x ≤ 0 instead.
 
-    The frame at x writes a tangent vector as u = x·c, entry by entry. In c the metric is the plain product.
+    The frame at x writes a tangent vector as u = x·c, entry by entry. In c, the metric is the plain inner
+    product.
 
     Parameters
     ----------
     *shape : int
-        Shape of the arrays: ``PositiveOrthant(3)`` has vectors as points, ``PositiveOrthant(3, 4)`` matrices.
+        Shape of the arrays: points of ``PositiveOrthant(3)`` are vectors, those of ``PositiveOrthant(3, 4)``
+        matrices.
 
     Attributes
     ----------
@@ -38,7 +40,7 @@ class PositiveOrthant(Manifold):
 
     See Also
     --------
-    Simplex : Positive numbers with the sum 1.
+    Simplex : Positive numbers that sum to 1.
     SPD : Positive definite matrices.
 
     References
@@ -48,7 +50,7 @@ class PositiveOrthant(Manifold):
 
     Examples
     --------
-    The geodesic leads through the geometric mean:
+    The geodesic passes through the geometric mean:
 
     >>> from typing import Any
 
@@ -131,9 +133,9 @@ class PositiveFrame(Frame):
 
 
 def log_ratio(y: Array, x: Array) -> Array:
-    """Return log(y/x), entry by entry, also where y/x is too large or too small for a number."""
+    """Return log(y/x), entry by entry, even where y/x overflows or underflows."""
     with np.errstate(over="ignore", under="ignore"):
         ratio = y / x
-    if ratio.min() > _TINY and ratio.max() < np.inf:  # the ratio keeps the digits of near numbers
+    if ratio.min() > _TINY and ratio.max() < np.inf:  # the ratio keeps the digits of close numbers
         return np.asarray(np.log(ratio))
     return np.asarray(np.log(y) - np.log(x))

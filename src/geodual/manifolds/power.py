@@ -1,4 +1,4 @@
-"""Powers of a manifold: many points of it, stacked into one array."""
+"""Powers of a manifold: many points, stacked into one array."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .frame import Frame, HalfSquaredDistance, HessianMap, Point, Vector
 
 
 class Power(Manifold):
-    """Many points of one manifold as one array: x[0], …, x[n − 1] are its points, and metrics add up.
+    """Many points x[0], …, x[n − 1] of one manifold as one array x; their metrics add up.
 
     Use it instead of a `Product` of equal factors. Powers of all manifolds of geodual except `FixedRank` are
-    vectorized: solvers never loop over the n points in Python. So are powers of a manifold of your own if
-    its `vectorized` is true; those of other manifolds are correct, but loop.
+    vectorized: solvers never loop over the n points in Python. So are powers of your own manifold if its
+    `vectorized` is true; other powers are correct, but loop.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class Power(Manifold):
     >>> covariances, covariances.shape, covariances.dim
     (Power(SPD(2), 3), (3, 2, 2), 9)
     >>> x = np.stack([np.eye(2)] * 3)
-    >>> round(covariances.dist(x, np.e * x), 6)  # the root of the sum of three squared distances, each 2
+    >>> round(covariances.dist(x, np.e * x), 6)  # the root of the sum of three squared distances, 2 each
     2.44949
     """
 
     def __init__(self, manifold: Manifold, n: int) -> None:
         self.manifold, self.n = _check_base(manifold), check_size(n, "n")
-        example = manifold.random_point(np.random.default_rng(0))  # a manifold does not tell the shape
+        example = manifold.random_point(np.random.default_rng(0))  # manifolds do not provide the shape
         if not isinstance(example, np.ndarray):
             raise ValueError(
                 f"`Power` needs a manifold whose points are arrays, got {manifold}; write a product of "
@@ -97,7 +97,7 @@ class Power(Manifold):
 
     def _checked_one_by_one(self, x: Array) -> Array:
         checked = []
-        for position, part in enumerate(np.asarray(x)):  # not yet converted: the precision matters
+        for position, part in enumerate(np.asarray(x)):  # before conversion, because the precision matters
             try:
                 checked.append(self.manifold.check_point(part))
             except ValueError as error:
@@ -114,7 +114,7 @@ class Power(Manifold):
 
 
 class LoopFrame(Frame):
-    """The frames of the points; coordinates and results are stacked."""
+    """The frames of all points, with stacked coordinates and results."""
 
     def __init__(self, point: Array, frames: list[Frame]) -> None:
         self.point = point
@@ -129,7 +129,7 @@ class LoopFrame(Frame):
         return max(frame.unit for frame in self.frames)
 
     def _each(self, operation: str, *arguments: Array) -> Array:
-        """Stack the results of an operation of all frames."""
+        """Apply an operation to all frames, and stack the results."""
         parts = zip(self.frames, *arguments, strict=True)
         return np.stack([getattr(frame, operation)(*rest) for frame, *rest in parts])
 
@@ -187,5 +187,5 @@ def _check_base(manifold: object) -> Manifold:
             f"`Power` takes a manifold, got {type(manifold).__name__}; write Power(Sphere(3), 100)."
         )
     if isinstance(manifold, PymanoptManifold):  # its frames are not orthonormal
-        raise ValueError("A pymanopt manifold has no powers here; use pymanopt's own and adapt that.")
+        raise ValueError("A pymanopt manifold has no powers here; adapt pymanopt's own power manifold.")
     return manifold

@@ -19,32 +19,31 @@ Names = tuple[Any, ...] | None
 
 
 class Product(Manifold):
-    """Several variables at once: points are tuples (x₁, …, x_k), one per factor, and metrics add up.
+    """Several variables at once: points are tuples (x₁, …, x_k), one entry per factor, and metrics add up.
 
     If the factors have names, points are dictionaries. Gradients and other ambient vectors are tuples or
-    dictionaries too. Products may be nested, and factors may be manifolds of pymanopt.
+    dictionaries too. Products can be nested, and factors can be pymanopt manifolds.
 
     Parameters
     ----------
     *factors : Manifold
-        The manifolds, as in ``Product(SPD(3), Euclidean(2))``, or one iterable of manifolds, or one
-        dictionary of them.
+        The manifolds, as in ``Product(SPD(3), Euclidean(2))``, or one iterable or dictionary of manifolds.
     **named_factors : Manifold
-        Manifolds with names, as in ``Product(rotation=Rotations(3), shift=Euclidean(3))``.
+        Named manifolds, as in ``Product(rotation=Rotations(3), shift=Euclidean(3))``.
 
     Attributes
     ----------
     factors : tuple of Manifold
         The manifolds.
     names : tuple or None
-        Their names, the keys of a point; None if points are tuples.
+        Names of the factors, the keys of a point; None if points are tuples.
     dim : int
-        Sum of their dimensions.
+        Sum of the dimensions of the factors.
 
     See Also
     --------
-    Power : Many copies of one manifold as one array, which is faster.
-    PymanoptManifold : A manifold of pymanopt.
+    Power : Many points of one manifold as one array, which is faster.
+    PymanoptManifold : A pymanopt manifold.
 
     Examples
     --------
@@ -79,7 +78,7 @@ class Product(Manifold):
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.closed_form_log = all(factor.closed_form_log for factor in self.factors)
         self.quotient = any(factor.quotient for factor in self.factors)
-        # Steps of all factors at once are as long as the root of the sum of their squares.
+        # The length of a step in all factors is the root of the sum of the squared lengths.
         limits = [factor.step_limit for factor in self.factors if np.isfinite(factor.step_limit)]
         self.step_limit = float(np.linalg.norm(limits)) if limits else float("inf")
 
@@ -100,7 +99,7 @@ class Product(Manifold):
         for label, factor, part in zip(labels, self.factors, _parts(x, self.names), strict=True):
             try:
                 checked.append(factor.check_point(part))
-            except ValueError as error:  # say which part is wrong, also in nested products
+            except ValueError as error:  # name the part, also in nested products
                 raise NotOnManifoldError(f"Part {label!r} of the point: {error}") from None
         return _made(checked, self.names)
 
@@ -123,7 +122,7 @@ class Product(Manifold):
 
 
 class ProductFrame(Frame):
-    """The frames of the parts; coordinates are flattened and joined into one vector."""
+    """The frames of the parts, with coordinates flattened and joined into one vector."""
 
     def __init__(self, point: Point, frames: list[Frame], names: Names = None) -> None:
         self.point = point
@@ -140,12 +139,12 @@ class ProductFrame(Frame):
         return max(frame.unit for frame in self.frames)
 
     def _parts(self, c: Array) -> Iterator[tuple[Frame, Array]]:
-        """Pair each frame with its own part of the coordinates."""
+        """Pair each frame with its part of the coordinates."""
         for frame, flat in zip(self.frames, np.split(c, self._ends[:-1]), strict=True):
             yield frame, flat.reshape(frame.shape)
 
     def _at(self, x: Point | Vector) -> Iterator[tuple[Frame, Any]]:
-        """Pair each frame with its own part of a point or an ambient vector."""
+        """Pair each frame with its part of a point or an ambient vector."""
         return zip(self.frames, _parts(x, self._names), strict=True)
 
     def inner(self, a: Array, b: Array) -> float:
@@ -216,7 +215,7 @@ def _parts(x: Any, names: Names) -> Sequence[Any]:
 
 
 def _made(parts: Iterable[Any], names: Names) -> Any:
-    """Return a point or a vector with the given parts."""
+    """Build a point or a vector from its parts."""
     return tuple(parts) if names is None else dict(zip(names, parts, strict=True))
 
 
@@ -225,13 +224,13 @@ def _joined(parts: Iterable[Array]) -> Array:
 
 
 def _array_frame(frame: Frame) -> Frame:
-    """Return a frame whose coordinates are real arrays; those of pymanopt may be complex, or lists."""
+    """Return a frame with real arrays as coordinates; pymanopt's may be complex, or lists."""
     return flat_frame(frame, frame.zero()) if isinstance(frame, PymanoptFrame) else frame
 
 
 def _names_and_factors(factors: tuple[Any, ...], named: dict[str, Manifold]) -> tuple[Names, tuple[Any, ...]]:
     if factors and named:
-        raise ValueError("`Product` takes factors with names or without, got both; name all of them.")
+        raise ValueError("`Product` takes either named or unnamed factors, got both; name all of them.")
     if len(factors) == 1 and isinstance(factors[0], Mapping):
         named = dict(factors[0])
     elif len(factors) == 1 and isinstance(factors[0], Iterable):

@@ -1,4 +1,4 @@
-"""One manifold of pymanopt, with fixes for what it leaves out or gets wrong."""
+"""One pymanopt manifold, with fixes for what is missing or wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .base import NotOnManifoldError, as_finite_array, is_single
 
-# pymanopt does not say which of its manifolds are Hadamard or quotients, so they are known by class name.
+# pymanopt does not mark its manifolds as Hadamard or quotient, so they are listed by class name.
 _HADAMARD = {
     "ComplexEuclidean",
     "Euclidean",
@@ -30,10 +30,10 @@ _REFUSED = {
 
 
 class PymanoptFactor:
-    """A manifold of pymanopt that is not a product, or one factor of a product.
+    """A pymanopt manifold that is not a product, or one factor of a product.
 
-    Its operations are those of pymanopt, but for the repairs that the methods name. They concern
-    pymanopt 2.2.1, and do no harm to a version without the defect.
+    Its operations are those of pymanopt, except for the fixes named in the methods. They are for defects of
+    pymanopt 2.2.1, and harmless in versions without them.
 
     Parameters
     ----------
@@ -52,37 +52,37 @@ class PymanoptFactor:
         return str(self.manifold)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "manifold":  # a copy that is being made does not have it yet
+        if name == "manifold":  # missing while a copy is being made
             raise AttributeError(name)
         return getattr(self.manifold, name)
 
     def implements(self, operation: str) -> bool:
-        """Return whether the manifold's own class has an operation; the base classes only raise or warn."""
+        """Return whether the manifold's own class has an operation; base classes only raise or warn."""
         own = (cls for cls in type(self.manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
         return any(operation in vars(cls) for cls in own)
 
     def dimension(self, example: Any) -> int:
-        """Return the dimension; that of Hermitian matrices is too large in pymanopt."""
+        """Return the dimension; pymanopt's is too large for Hermitian matrices."""
         if self.kind.endswith("HermitianPositiveDefinite"):
             matrices = np.size(example) // np.shape(example)[-1] ** 2
             return np.size(example) - (matrices if self.kind.startswith("Special") else 0)
         return int(self.manifold.dim)
 
     def zero(self, x: Any) -> Any:
-        """Return the zero vector; that of a complex manifold may be real in pymanopt."""
+        """Return the zero vector; pymanopt's may be real on a complex manifold."""
         zero = self.manifold.zero_vector(x)
         return np.asarray(zero, dtype=np.result_type(zero, x))
 
     def inner_product(self, x: Any, a: Any, b: Any) -> float:
-        """Return the inner product; that of unitary matrices is a complex number in pymanopt."""
+        """Return the inner product; pymanopt's is complex for unitary matrices."""
         return float(np.real(self.manifold.inner_product(x, a, b)))
 
     def coordinates(self, x: Any, u: Any) -> Any:
-        """Return pymanopt's representation of a tangent vector; matrix groups have one of their own."""
+        """Return pymanopt's representation of a tangent vector; matrix groups use a different one."""
         return self.projection(x, u) if self.kind in _MATRIX_GROUPS else u
 
     def projection(self, x: Any, v: Any) -> Any:
-        """Project onto the tangent space; pymanopt's own for unitary matrices forgets to conjugate."""
+        """Project onto the tangent space; for unitary matrices, pymanopt forgets to conjugate."""
         if self.kind in _MATRIX_GROUPS:
             relative = _adjoint(x) @ v
             return 0.5 * (relative - _adjoint(relative))
@@ -95,22 +95,23 @@ class PymanoptFactor:
         return self.manifold.euclidean_to_riemannian_gradient(x, egrad)
 
     def hessian(self, x: Any, egrad: Any, ehess: Any, c: Any) -> Any:
-        """Convert a Euclidean Hessian product; matrices of determinant 1 have no conversion in pymanopt."""
+        """Convert a Euclidean Hessian product; pymanopt cannot for matrices of determinant 1."""
         if self.kind == "SpecialHermitianPositiveDefinite":
-            # They are a totally geodesic part of the positive definite matrices: convert there and project.
+            # They form a totally geodesic submanifold of the positive definite matrices: convert there and
+            # project.
             bent = c @ _hermitian(egrad) @ x
             return self.manifold.projection(x, x @ _hermitian(ehess) @ x + _hermitian(bent))
         return self.manifold.euclidean_to_riemannian_hessian(x, egrad, ehess, c)
 
     def exp(self, x: Any, c: Any) -> Any:
-        """Follow a geodesic, or retract if pymanopt has no geodesics; its complex ones lose a part."""
+        """Follow a geodesic, or retract if pymanopt has none; its complex geodesics lose a part."""
         if self.kind == "ComplexCircle":
             angle = np.abs(c)
             return x * np.cos(angle) + c * np.sinc(angle / np.pi)
         return self.manifold.exp(x, c) if self.implements("exp") else self.manifold.retraction(x, c)
 
     def log(self, x: Any, y: Any) -> Any:
-        """Return the logarithm; some of pymanopt are undefined at equal points, where it is 0."""
+        """Return the logarithm; 0 at equal points, where some of pymanopt's are undefined."""
         if self.kind == "ComplexCircle":
             return 1j * np.angle(np.conj(x) * y) * x
         if self.kind == "Oblique":
@@ -123,15 +124,15 @@ class PymanoptFactor:
     def check_point(self, x: Any, example: Any, owner: object) -> Any:
         """Return `x` in double precision if it is on the manifold, or raise a `NotOnManifoldError`.
 
-        A retraction maps onto the manifold, so a zero step moves points that are off it. Some manifolds of
-        pymanopt need a further check.
+        A retraction maps onto the manifold, so a step of zero moves points that are off it. Some of
+        pymanopt's manifolds need a further check.
         """
         point = as_finite_array(x, np.shape(example), owner, complex if np.iscomplexobj(example) else float)
         if self.kind in _CHECKS:
             holds, condition = _CHECKS[self.kind]
             if not holds(self.manifold, point):
                 raise NotOnManifoldError(f"A point of {owner} must be {condition}.")
-        with np.errstate(all="ignore"):  # a zero column cannot be normalized: then the defect is NaN
+        with np.errstate(all="ignore"):  # a zero column cannot be normalized; the defect is then NaN
             still = self.manifold.retraction(point, self.manifold.zero_vector(point))
         defect = float(np.abs(still - point).max())
         if not defect <= 1e-6 * max(1.0, float(np.abs(point).max())):

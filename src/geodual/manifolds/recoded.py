@@ -1,4 +1,4 @@
-"""Frames whose coordinates are real arrays that stand for the coordinates of another frame."""
+"""Frames whose coordinates are real arrays that encode the coordinates of another frame."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from geodual.arrays import Array
 
 from .frame import Coordinates, Frame, HalfSquaredDistance, HessianMap, Point, Vector
 
-_MOST = 100  # tangent vectors of a basis: its inner products take some 0.1 s
+_MOST = 100  # tangent vectors of a basis; their inner products take about 0.1 s
 
 
 @dataclass(frozen=True)
 class Code:
-    """How real arrays stand for coordinates of another kind: both ways are linear.
+    """A linear code: how real arrays represent coordinates of another kind.
 
     Attributes
     ----------
     shape : tuple of int
         Shape of the arrays.
     pack : callable
-        Writes coordinates as an array.
+        Encodes coordinates as an array.
     unpack : callable
-        Reads the coordinates from an array.
+        Decodes the coordinates from an array.
     """
 
     shape: tuple[int, ...]
@@ -35,14 +35,14 @@ class Code:
 
 
 class RecodedFrame(Frame):
-    """A frame with other coordinates: real arrays, in a code.
+    """A frame whose coordinates are encoded as real arrays.
 
     Parameters
     ----------
     frame : Frame
-        The frame that computes.
+        The frame that does the computations.
     code : Code
-        What the coordinates mean.
+        How the coordinates are encoded.
     orthonormal : bool
         Whether the plain inner product of the arrays is the Riemannian one.
     """
@@ -130,7 +130,7 @@ def real_frame(frame: Frame) -> RecodedFrame:
 def flat_frame(frame: Frame, example: Coordinates) -> RecodedFrame:
     """Return a frame with one real vector as coordinates.
 
-    Those of `frame` are arrays like `example`, or lists of arrays.
+    The coordinates of `frame` are arrays like `example`, or lists of arrays.
     """
     parts = example if isinstance(example, (tuple, list)) else [example]
     shapes, kinds = [np.shape(part) for part in parts], [np.iscomplexobj(part) for part in parts]
@@ -166,7 +166,7 @@ def orthonormal_frame(frame: Frame, dim: int) -> RecodedFrame | None:
     basis: list[Coordinates] = []
     for _ in range(dim):
         vector = frame.random(rng)
-        for _ in range(2):  # Gram and Schmidt, twice: once leaves rounding errors of a draw near the others
+        for _ in range(2):  # Gram-Schmidt, twice: once leaves rounding errors of close draws
             for other in basis:
                 vector = vector - frame.inner(other, vector) * other
         basis.append(vector * (1.0 / frame.norm(vector)))

@@ -20,13 +20,13 @@ _HALF_TURN = 1e-8  # an angle this close to π counts as π
 class Rotations(Manifold):
     """The group SO(n) = {X ∈ Rⁿˣⁿ : XᵀX = I, det X = 1} with the bi-invariant metric ⟨U, V⟩ = tr(UᵀV).
 
-    Use it for orientations and for changes of orthonormal bases. It is the metric of the space of matrices,
+    Use it for orientations and for changes of orthonormal bases. The metric is that of the space of matrices,
     so a rotation of one plane by the angle θ has the distance √2 θ from the identity. (Half of this metric is
-    in use too; its distances are shorter by √2.)
+    also common; its distances are shorter by a factor of √2.)
 
-    The frame at X writes a tangent vector as U = XΩ with a skew-symmetric matrix Ω. In Ω the metric is the
+    The frame at X writes a tangent vector as U = XΩ with a skew-symmetric matrix Ω. In Ω, the metric is the
     Frobenius product, exp is X expm(Ω), and the logarithm of Y is logm(XᵀY). It is unique unless XᵀY turns
-    some plane by π. Solvers step by the Cayley transform, a retraction of second order.
+    some plane by π. Solvers step by the Cayley transform, a second-order retraction.
 
     Parameters
     ----------
@@ -43,6 +43,7 @@ class Rotations(Manifold):
     See Also
     --------
     Stiefel : Orthonormal vectors; ``Stiefel(n, n)`` contains reflections too.
+    SkewSymmetric : The logarithms of rotations.
 
     References
     ----------
@@ -54,7 +55,7 @@ class Rotations(Manifold):
 
     Examples
     --------
-    Halfway to a quarter turn of the plane is an eighth of a turn:
+    Halfway to a quarter turn of the plane is an eighth turn:
 
     >>> import math
     >>> import numpy as np
@@ -97,7 +98,7 @@ class Rotations(Manifold):
         return np.asarray(x @ skew(x.mT @ v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.
+        # Uniform (Haar) draws require a QR decomposition with a positive diagonal of R.
         q, r = np.linalg.qr(rng.standard_normal((self.n, self.n)))
         q = q * np.where(np.diag(r) < 0.0, -1.0, 1.0)
         q[:, 0] *= np.sign(np.linalg.det(q))
@@ -135,7 +136,7 @@ class RotationFrame(Frame):
         return _logarithm(self._transposed @ y)
 
     def dist(self, y: Array) -> float:
-        # Unlike the logarithm, the angles are unique for half turns too. Each appears twice, as ±θ.
+        # Unlike the logarithm, the angles are unique even for half turns. Each appears twice, as ±θ.
         return float(np.linalg.norm(np.angle(np.linalg.eigvals(self._transposed @ y))))
 
     def retract(self, c: Array) -> Array:
@@ -146,14 +147,14 @@ class RotationFrame(Frame):
         return self.retract(c)
 
     def transport(self, y: Array, c: Array) -> Array:
-        # Parallel transport along X expm(tΩ): half of the rotation from either side.
+        # Parallel transport along X expm(tΩ): half of the rotation from each side.
         half = _exponential(0.5 * self.log(y))
         return np.asarray(y @ (half.mT @ c @ half))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
         theta, basis = np.linalg.eigh(-1j * v)
-        # The curvature operator is −¼ ad². In the complex eigenbasis of the logarithm it scales entry ab by
+        # The curvature operator is −¼ ad². In the complex eigenbasis of the logarithm, it scales entry ab by
         # x², and the Hessian of ½ d² by x cot x, with x = (θₐ − θ_b)/2.
         weights = x_cot_x(0.5 * (theta[..., :, None] - theta[..., None, :]))
         back = adjoint(basis)
@@ -192,15 +193,15 @@ def _polynomial(c: Array, first: Array, second: Array) -> Array:
 
 
 def _logarithm(rotation: Array) -> Array:
-    """Return the skew-symmetric logarithm of a rotation, or raise if it turns some plane by π."""
-    # I + R is the root of R, which turns by half of the angles, times 2 cos(θ/2) in each plane.
+    """Return the skew-symmetric logarithm of a rotation; raise an error if it turns some plane by π."""
+    # I + R is the square root of R, which turns by half the angles, times 2 cos(θ/2) in each plane.
     left, cosines, right = np.linalg.svd(rotation + np.eye(rotation.shape[-1]))
     if not (cosines > _HALF_TURN).all():
         raise NoLogarithmError(
-            "The rotations differ by half a turn of some plane, in which both directions are as short, so "
-            "there is no logarithm and no transport; go by way of a third rotation."
+            "The rotations differ by half a turn of some plane, where both directions are equally short, so "
+            "there is no logarithm and no transport; go through a third rotation."
         )
-    # Half of the angles are below a right angle. So planes of the root with equal sines have equal angles,
+    # Half angles are below a right angle. So planes of the square root with equal sines have equal angles,
     # and its eigenvectors are eigenvectors of the rotation, from which the angles are read.
     _, basis = np.linalg.eigh(-1j * skew(left @ right))
     angles = np.angle(np.sum(basis.conj() * (rotation @ basis), axis=-2))

@@ -14,17 +14,17 @@ from .positive_orthant import FAR, log_ratio
 
 
 class Simplex(Manifold):
-    """Positive vectors with the sum 1, under the log-ratio (Aitchison) metric.
+    """Positive vectors that sum to 1, under the log-ratio (Aitchison) metric.
 
-    With a = u/x and b = v/x, entry by entry, ⟨u, v⟩ₓ = Σ (aᵢ − ā)(bᵢ − b̄), where ā and b̄ are means. The
-    distance d(x, y) is that of the centered logarithms of x and y. Use it for mixture weights,
-    probabilities and compositions, where ratios matter.
+    Use it for mixture weights, probabilities and compositions, where ratios matter. With a = u/x and b = v/x,
+    entry by entry, ⟨u, v⟩ₓ = Σ (aᵢ − ā)(bᵢ − b̄), where ā and b̄ are means. The distance d(x, y) is that of
+    the centered logarithms of x and y.
 
-    Under this metric the simplex is flat and complete: every step, however long, ends at positive
-    probabilities, and geodesics are x·eᶜ divided by its sum, the steps of exponentiated gradients. Under the
-    other usual metric, that of Fisher and Rao, the boundary is at a finite distance and long steps leave the
-    simplex. Under both, only points with positive entries belong to the manifold. If a solution may have
-    zeros, use `Euclidean` with the constraints −x ≤ 0 and Σxᵢ = 1 instead.
+    Under this metric the simplex is flat and complete: steps of any length end at positive probabilities, and
+    geodesics are x·eᶜ divided by its sum, as in exponentiated gradient methods. Under the other usual metric,
+    that of Fisher and Rao, the boundary is at a finite distance and long steps leave the simplex. Under both,
+    all entries of a point are positive. If a solution may have zeros, use `Euclidean` with the constraints −x
+    ≤ 0 and Σxᵢ = 1 instead.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Simplex(Manifold):
 
     Examples
     --------
-    Geodesics multiply and normalize:
+    The steps of geodesics multiply and normalize:
 
     >>> from typing import Any
 
@@ -103,14 +103,14 @@ class Simplex(Manifold):
 class SimplexFrame(Frame):
     """Tangent vectors u = x·(c − Σxᵢcᵢ) in the coordinates c, whose sum is 0.
 
-    The last axis runs along each distribution, so that a stack of them has a frame too.
+    Distributions run along the last axis, so that a stack of them has a frame too.
     """
 
     def __init__(self, point: Array) -> None:
         self.point = point
 
     def _weighted(self, a: Array) -> Array:
-        """Return x·(a − Σxᵢaᵢ), which is the derivative of the softmax and its own transpose."""
+        """Return x·(a − Σxᵢaᵢ): the derivative of the softmax, which is its own transpose."""
         return np.asarray(self.point * (a - dots(self.point, a)))
 
     def tangent(self, c: Array) -> Array:
@@ -127,7 +127,7 @@ class SimplexFrame(Frame):
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # With the mean m = Σxᵢcᵢ, the second derivative of x·eᶜ/Σ is x·((c − m)² − variance of c). Paired
-        # with the gradient it is Σ wᵢcᵢ(cᵢ − m), where w are the entries of the Riemannian gradient.
+        # with the gradient, it is Σ wᵢcᵢ(cᵢ − m), where w is the Riemannian gradient.
         weights = self._weighted(egrad)
 
         def convert(ehess: Vector, c: Array) -> Array:
@@ -138,7 +138,7 @@ class SimplexFrame(Frame):
         return convert
 
     def exp(self, c: Array) -> Array:
-        # The sum of the result does not change if all logarithms are shifted so that the largest is 0.
+        # Shifting all logarithms so that the largest is 0 does not change the normalized result.
         return _closed(self.point * np.exp(c - c.max(axis=-1, keepdims=True)))
 
     def log(self, y: Array) -> Array:

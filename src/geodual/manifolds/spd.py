@@ -18,11 +18,11 @@ from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, in_double_precision, normal_like, x_coth_x
 from .matrices import adjoint, check_hermitian, hermitian
 
-SHORT = 0.3  # step length up to which the second-order retraction is close to exp
-_LARGE = 20  # number of rows from which `expm` is faster than an eigendecomposition
-_NEAR = 6.0  # largest eigenvalue up to which `expm` loses at most three digits of the smallest one
+SHORT = 0.3  # step length up to which the second-order retraction is close to `exp`
+_LARGE = 20  # number of rows above which `expm` is faster than an eigendecomposition
+_NEAR = 6.0  # largest eigenvalue for which `expm` loses at most three digits of the smallest one
 FAR = 50.0  # root mean square of the log eigenvalues beyond which a matrix is numerically singular
-OVERFLOW = 1e3  # step length beyond which exp overflows
+OVERFLOW = 1e3  # step length beyond which `exp` overflows
 
 
 class SPD(Manifold):
@@ -31,7 +31,7 @@ class SPD(Manifold):
     Use it for covariance matrices and Mahalanobis metrics. Under this affine-invariant metric,
     d(A W Aᵀ, A Y Aᵀ) = d(W, Y) for every invertible A, and singular matrices are infinitely far away.
 
-    The frame at W = LLᵀ writes a tangent vector as V = L S Lᵀ with S symmetric. In S the metric is the
+    The frame at W = LLᵀ writes a tangent vector as V = L S Lᵀ with S symmetric. In S, the metric is the
     Frobenius product, exp is L expm(S) Lᵀ, and d(W, Y) = ‖log spec(L⁻¹ Y L⁻ᵀ)‖.
 
     Parameters
@@ -45,6 +45,12 @@ class SPD(Manifold):
         Number of rows.
     dim : int
         n(n + 1)/2.
+
+    See Also
+    --------
+    HermitianPD : Complex matrices.
+    PositiveOrthant : Positive numbers, as on the diagonal.
+    Symmetric : Symmetric matrices that need not be positive definite.
 
     References
     ----------
@@ -88,7 +94,7 @@ class SPD(Manifold):
         return checked
 
     def _check_symmetric(self, x: Any) -> Array:
-        # Without the Cholesky test of `check_point`: the operations below factor the matrix anyway.
+        # Skip the Cholesky test of `check_point`: the operations below factor the matrix anyway.
         return check_hermitian(as_finite_array(x, (self.n, self.n), self), x, self)
 
     def _checked_frame(self, x: Array) -> CongruenceFrame:
@@ -99,7 +105,7 @@ class SPD(Manifold):
         return self._checked_frame(x).dist(self._check_symmetric(y))
 
     def log(self, x: Array, y: Array) -> Array:
-        """Return the tangent vector at `x` that points to `y`; its length is their distance."""
+        """Return the tangent vector at `x` that points to `y`; its length is the distance."""
         frame = self._checked_frame(x)
         return frame.tangent(frame.log(self._check_symmetric(y)))
 
@@ -107,7 +113,7 @@ class SPD(Manifold):
         return hermitian(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        # Eigenvalues are log-normal, and the eigenvectors a random orthogonal matrix.
+        # Eigenvalues are log-normal, and eigenvectors form a random orthogonal matrix.
         q = np.linalg.qr(rng.standard_normal((self.n, self.n)))[0]
         half = q * np.exp(0.5 * rng.standard_normal(self.n))
         return np.asarray(half @ half.T)
@@ -135,7 +141,7 @@ class CongruenceFrame(Frame):
 
     @staticmethod
     def _eigh(a: Array) -> tuple[Array, Array]:
-        """Return eigenvalues and eigenvectors; only the lower triangle is read."""
+        """Return eigenvalues and eigenvectors, reading only the lower triangle."""
         return np.linalg.eigh(a)
 
     @cached_property
@@ -143,7 +149,7 @@ class CongruenceFrame(Frame):
         return np.linalg.inv(self.factor)
 
     def _congruent(self, y: Array) -> Array:
-        """Return L⁻¹ y L⁻ᴴ; perhaps only its lower triangle."""
+        """Return L⁻¹ y L⁻ᴴ, or possibly only its lower triangle."""
         return np.asarray(self._inverse @ y @ adjoint(self._inverse))
 
     def tangent(self, c: Array) -> Array:
@@ -188,8 +194,8 @@ class CongruenceFrame(Frame):
     def move(self, c: Array) -> Array:
         """Retract in 2ʲ short steps at once: L (I + s + s²/2)^(2ʲ) Lᴴ with s = c/2ʲ.
 
-        The result is positive definite, agrees with `exp` to second order and grows like it, but needs
-        matrix products only. In a stack, j suits the longest step.
+        The result is positive definite, agrees with `exp` to second order and grows like it, but needs only
+        matrix products. In a stack, j suits the longest step.
         """
         length = math.sqrt(np.vdot(c, c).real if c.ndim == 2 else (c * c.conj()).real.sum((-2, -1)).max())
         if not length < OVERFLOW:
@@ -198,7 +204,7 @@ class CongruenceFrame(Frame):
         short = np.multiply(c, 0.5**halvings, order="C")
         root = short + 0.5 * (short @ short)
         root.reshape(*root.shape[:-2], -1)[..., :: root.shape[-1] + 1] += 1.0  # add the identity
-        # Square up to the half power only: the last product squares once more and keeps symmetry.
+        # Square only up to the half power: the last product squares once more and preserves symmetry.
         for _ in range(halvings - 1):
             root = root @ root
         return _square(self.factor @ root)
@@ -214,7 +220,7 @@ class CongruenceFrame(Frame):
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         theta, basis = self._spectral_log(y)
-        # In the eigenbasis of the logarithm the Hessian scales entry ij by x coth x, x = (θᵢ − θⱼ)/2.
+        # In the eigenbasis of the logarithm, the Hessian scales entry ij by x coth x, x = (θᵢ − θⱼ)/2.
         weights = x_coth_x(0.5 * (theta[..., :, None] - theta[..., None, :]))
         back, dot = adjoint(basis), self._dot
 
@@ -226,13 +232,14 @@ class CongruenceFrame(Frame):
 
 
 class CholeskyFrame(CongruenceFrame):
-    """The same at one real matrix, by routines that take less time: of LAPACK, and numpy's `dot`."""
+    """The same at a single real matrix, by faster routines: those of LAPACK, and numpy's `dot`."""
 
     _dot = staticmethod(np.ndarray.dot)
 
     @staticmethod
     def _cholesky(x: Array) -> Array:
-        # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one: no copy.
+        # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one, without a
+        # copy.
         upper, info = dpotrf(x.T)
         if info:
             raise indefinite(x)

@@ -25,7 +25,7 @@ _OPPOSITE = 1e-8  # length of x + y up to which x and y count as opposite
 class Sphere(Manifold):
     """The unit sphere {x ∈ Rⁿ : ‖x‖ = 1} with the embedded metric ⟨u, v⟩ = uᵀv.
 
-    Use it for directions and for eigenvectors. The distance of x and y is the angle between them, and
+    Use it for directions and eigenvectors. The distance between x and y is the angle between them, and
     exp_x(u) = cos‖u‖ x + sin‖u‖ u/‖u‖.
 
     Parameters
@@ -44,6 +44,7 @@ class Sphere(Manifold):
     --------
     Oblique : Many unit vectors as the columns of one matrix.
     Stiefel : Several orthonormal vectors.
+    Hyperbolic : The space of curvature −1.
 
     References
     ----------
@@ -52,7 +53,7 @@ class Sphere(Manifold):
 
     Examples
     --------
-    From the north pole a step of length π/2 leads to the equator:
+    A step of length π/2 from the north pole leads to the equator:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Sphere
@@ -117,7 +118,8 @@ class SphereFrame(AmbientFrame):
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic bends toward −x, so the normal part of the gradient adds to the second derivative.
         normal = self._dot(self.point, egrad)
-        # Project at the end: normal rounding errors of c would grow in long chains of products.
+        # Project at the end: otherwise rounding errors of c in the normal direction would grow over many
+        # products.
         return lambda ehess, c: self.gradient(ehess - normal * c)
 
     def exp(self, c: Array) -> Array:
@@ -133,7 +135,7 @@ class SphereFrame(AmbientFrame):
         return across * _ratio(self._angles(y), self._norm(across))
 
     def _angles(self, y: Array) -> Array:
-        # The angle from both chords is accurate for near and for almost opposite points; arccos is not.
+        # The angle from both chords is accurate for close and for almost opposite points; arccos is not.
         return 2.0 * np.arctan2(self._norm(y - self.point), self._norm(y + self.point))
 
     def dist(self, y: Array) -> float:
@@ -145,7 +147,7 @@ class SphereFrame(AmbientFrame):
             count = f"{opposite.size} of the unit vectors are opposite, the first with index {opposite[0]}. "
             raise NoLogarithmError(
                 f"{count if self.point.ndim > 1 else ''}Opposite points of a sphere have many shortest "
-                "geodesics between them, so there is no logarithm and no transport; go by way of a third "
+                "geodesics between them, so there is no logarithm and no transport; go through a third "
                 "point."
             )
 

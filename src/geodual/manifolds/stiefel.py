@@ -21,14 +21,14 @@ from .frame import AmbientFrame, HessianMap, Vector
 from .matrices import adjoint, expm_skew, hermitian, polar, skew
 
 _SHOOTING_STEPS = 500  # convergence is linear, and slow for points almost π apart
-_HIT = 1e-9  # miss of a geodesic that reaches its point
+_HIT = 1e-9  # largest miss of a geodesic that counts as a hit
 
 
 class Stiefel(Manifold):
     """Matrices with orthonormal columns, {X ∈ Rⁿˣᵖ : XᵀX = I}, with the metric ⟨U, V⟩ = tr(UᵀV).
 
     Use it for principal components, orthogonal factors and rotations (n = p). The logarithm has no closed
-    form; it is found by iteration, for points closer than about π. Solvers step by the polar retraction.
+    form; it is computed by iteration, for points closer than about π. Solvers step by the polar retraction.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ class Stiefel(Manifold):
     See Also
     --------
     Sphere : A single unit vector (p = 1), with closed forms throughout.
-    Grassmann : Subspaces, where only the span of the columns matters.
+    Grassmann : Subspaces, if only the span of the columns matters.
+    ComplexStiefel : Complex matrices.
     Rotations : Square matrices of determinant 1, with closed forms throughout.
 
     References
@@ -100,7 +101,7 @@ class Stiefel(Manifold):
         return _project(x, np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.
+        # Uniform (Haar) draws require a QR decomposition with a positive diagonal of R.
         q, r = np.linalg.qr(rng.standard_normal((self.n, self.p)))
         return np.asarray(q * np.where(np.diag(r) < 0.0, -1.0, 1.0))
 
@@ -133,7 +134,7 @@ class StiefelFrame(AmbientFrame):
             )
         if n <= 2 * p:
             return _shoot(self.point, y)
-        # The geodesic stays in the span of both points: shoot among 2p × p matrices, whatever n is.
+        # The geodesic stays in the span of both points: shoot among 2p × p matrices, for any n.
         basis = _span(self.point, y)
         back = adjoint(basis)
         return np.asarray(basis @ _shoot(back @ self.point, back @ y))
@@ -148,7 +149,7 @@ class StiefelFrame(AmbientFrame):
         """Rotate by a unitary Q that maps this point to `y`, which preserves inner products.
 
         Q is the identity outside the span of both points. This is not parallel transport, which has no
-        elementary closed form under this metric.
+        elementary closed form for this metric.
         """
         p = self.point.shape[-1]
         basis = _span(self.point, y)
@@ -156,7 +157,7 @@ class StiefelFrame(AmbientFrame):
         start, end = back @ self.point, back @ y
         rotation = end @ adjoint(start)
         if basis.shape[-1] > p:
-            # Map the rest of the span too, by the rotation closest to the identity.
+            # Map the rest of the span by the rotation closest to the identity.
             start_rest, end_rest = _complement(start), _complement(end)
             rotation = rotation + end_rest @ polar(adjoint(end_rest) @ start_rest) @ adjoint(start_rest)
         inside = back @ c
@@ -169,9 +170,9 @@ def _project(x: Array, v: Array) -> Array:
 
 
 def check_orthonormal(x: Array, given: Any, owner: object) -> Array:
-    """Return `x` if its columns are orthonormal, or raise an error that names the defect.
+    """Return `x` if its columns are orthonormal, or raise an error that describes the defect.
 
-    It is the array `given` in double precision.
+    `x` is the array `given` in double precision.
     """
     defect = float(np.abs(adjoint(x) @ x - np.eye(x.shape[-1])).max())
     if defect > defect_tolerance(given):
@@ -183,7 +184,7 @@ def check_orthonormal(x: Array, given: Any, owner: object) -> Array:
 
 
 def _span(x: Array, y: Array) -> Array:
-    """Return an orthonormal basis, of at most 2p columns, of a space that contains both points' columns."""
+    """Return an orthonormal basis, with at most 2p columns, of a space that contains both points' columns."""
     return np.asarray(np.linalg.qr(np.concatenate([x, y - x @ (adjoint(x) @ y)], axis=-1))[0])
 
 
@@ -195,12 +196,12 @@ def _complement(a: Array) -> Array:
 def _geodesic(x: Array, u: Array) -> Array:
     """Follow the geodesic of the embedded metric.
 
-    This is the formula of Zimmermann and Hüper 2022, whose exponentials are those of skew-Hermitian matrices.
+    This is the formula of Zimmermann and Hüper 2022, with exponentials of skew-Hermitian matrices only.
     """
     n, p = x.shape[-2:]
     a = skew(adjoint(x) @ u)
     left, sizes, right = np.linalg.svd(u - x @ a, full_matrices=False)
-    rest = min(p, n - p)  # dimension of the space outside the columns of x that u may reach
+    rest = min(p, n - p)  # dimension of the space outside the columns of x that u can reach
     left, low = left[..., :rest], (sizes[..., None] * right)[..., :rest, :]
     corner = np.zeros((*x.shape[:-2], rest, rest))
     block = np.concatenate(
@@ -210,14 +211,14 @@ def _geodesic(x: Array, u: Array) -> Array:
 
 
 def _shoot(x: Array, y: Array) -> Array:
-    """Find u with exp(u) = y: subtract the miss exp(u) − y from u, carried back to `x`, and repeat."""
+    """Find u with exp(u) = y: transport the miss exp(u) − y back to `x`, subtract it from u, and repeat."""
     u = _rescaled(_project(x, y - x), _norms(y - x))
     best, best_miss = u, np.full((*u.shape[:-2], 1, 1), np.inf)
     for _ in range(_SHOOTING_STEPS):
         end = _geodesic(x, u)
         miss = end - y
         size = _norms(miss)
-        # Go on while the miss shrinks; where it no longer does, rounding errors are reached.
+        # Continue while the miss shrinks; if it no longer does, only rounding errors are left.
         better = size < 0.999 * best_miss
         best, best_miss = np.where(better, u, best), np.where(better, size, best_miss)
         if (~better & (best_miss < _HIT)).all():
@@ -233,7 +234,7 @@ def _shoot(x: Array, y: Array) -> Array:
         return best
     raise NoLogarithmError(
         f"The logarithm on the Stiefel manifold did not converge (miss {worst:.2g}): "
-        "the points are too far apart; go by way of a point between them."
+        "the points are too far apart; go through a point between them."
     )
 
 

@@ -19,7 +19,7 @@ class Symmetric(Manifold):
     """Symmetric n × n matrices with the metric ⟨U, V⟩ = tr(UV), a flat space.
 
     Use it for quadratic forms, adjacency matrices and other symmetric matrices of any signature. Gradients
-    may be any matrices; their symmetric parts count. If matrices must be positive definite, `SPD` is meant.
+    may be any matrices; their symmetric parts count. If matrices must be positive definite, use `SPD`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class SkewSymmetric(Manifold):
 
 
 class SubspaceFrame(EuclideanFrame):
-    """The tangent space of a linear space of matrices, which is the space itself; `part` projects onto it."""
+    """The tangent space of a linear space of matrices: the space itself. `part` projects onto it."""
 
     def __init__(self, point: Array, part: Callable[[Array], Array]) -> None:
         super().__init__(point)

@@ -24,15 +24,15 @@ _HALF_TURN = 1e-8  # an angle this close to π counts as π
 
 
 class UnitCircle(Manifold):
-    """n complex numbers of absolute value 1, with the metric ⟨u, v⟩ = Re Σ ūₖvₖ: phases, a flat torus.
+    """Phases: n complex numbers of absolute value 1, with the metric ⟨u, v⟩ = Re Σ ūₖvₖ; a flat torus.
 
-    Use it for phase retrieval and for the synchronization of clocks and of rotations of the plane. A
-    Euclidean gradient is the derivative by the real parts plus i times that by the imaginary parts; the
-    functions of `Problem.from_jax` need nothing special.
+    Use it for phase retrieval and to synchronize clocks or rotations of the plane. A Euclidean gradient is
+    the derivative with respect to the real parts plus i times that with respect to the imaginary parts;
+    `Problem.from_jax` computes it so.
 
-    The frame at x writes a tangent vector as uₖ = i tₖxₖ with real numbers t. In t the metric is the plain
-    product, exp turns xₖ by the angle tₖ, and the logarithm of y has the angles between xₖ and yₖ. It is
-    unique unless one of them is π.
+    The frame at x writes a tangent vector as uₖ = i tₖxₖ with real numbers t. In t, the metric is the plain
+    inner product, exp turns xₖ by the angle tₖ, and the logarithm of y consists of the angles between xₖ and
+    yₖ. It is unique unless one of them is π.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class UnitCircleFrame(Frame):
 
     def exp(self, c: Array) -> Array:
         y = self.point * np.exp(1j * c)
-        return np.asarray(y / np.abs(y))  # stops drift over many steps
+        return np.asarray(y / np.abs(y))  # prevents drift over many steps
 
     def _angles(self, y: Array) -> Array:
         return np.angle(self._conjugate * y)
@@ -130,8 +130,8 @@ class UnitCircleFrame(Frame):
         angles = self._angles(y)
         if (np.abs(angles) > np.pi - _HALF_TURN).any():
             raise NoLogarithmError(
-                "The points differ by half a turn of some number, in which both directions are as short, so "
-                "there is no logarithm; go by way of a third point."
+                "The points differ by half a turn in some entry, where both directions are equally short, so "
+                "there is no logarithm; go through a third point."
             )
         return angles
 

@@ -1,4 +1,4 @@
-"""Metric learning as scikit-learn estimators: RPDML with a certificate of optimality, and its alternatives.
+"""Metric learning with scikit-learn estimators: RPDML with a certificate of optimality, and alternatives.
 
 Names are imported on first use; `__init__.pyi` lists them.
 """

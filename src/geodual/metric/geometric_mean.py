@@ -1,4 +1,4 @@
-"""The geometric mean of GMML: from the sums over similar and dissimilar pairs to a metric."""
+"""The geometric mean of GMML: from sums over similar and dissimilar pairs to a metric."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base.maps import TOO_EXTREME, LowRankPlusDiagonal, leading_components
 from .base.scatter import centered, feature_scales, raised_floor, raised_spectrum
 from .program.space import FeatureSpace, choose_space, prior_matrices, stays_sparse
 
-_NARROWEST = 1e-15  # scatter of a feature, as part of the largest, whose digits are not lost
+_NARROWEST = 1e-15  # smallest scatter of a feature, relative to the largest, that keeps its digits
 
 Matrix = Array | LowRankPlusDiagonal
 Sums = Callable[[Array], tuple[Array, Array]]
@@ -45,7 +45,7 @@ class GeometricMean:
     n_components: int | None
 
     def check(self) -> None:
-        """Raise if a parameter is wrong."""
+        """Raise an error if a parameter is not valid."""
         check_share("t", self.t)
         check_not_negative("reg", self.reg)
 
@@ -53,7 +53,7 @@ class GeometricMean:
         """Return A and the map L with LᵀL = A, or its leading rows.
 
         With fewer distinct samples than features, S and D are zero outside the span of the samples. If A₀ is
-        the identity, or has no effect, A is a multiple of the identity there, so the mean is computed in the
+        the identity or has no effect, A is a multiple of the identity there, so the mean is computed in the
         span.
 
         Parameters
@@ -66,13 +66,13 @@ class GeometricMean:
             Weights of the samples, for the covariance of the prior.
         """
         try:
-            with np.errstate(all="ignore"):  # numbers that are not finite are recognized here and later
+            with np.errstate(all="ignore"):  # values that are not finite are detected here and later
                 return self._solve(X, sums, weight)
         except np.linalg.LinAlgError:
             raise ValueError(TOO_EXTREME) from None
 
     def _solve(self, X: Any, sums: Sums, weight: Array) -> tuple[Matrix, Matrix]:
-        """Return A and L from the features or, if these are many, from the span of the samples."""
+        """Return A and L, computed from the features or, if there are many, in the span of the samples."""
         is_identity = isinstance(self.prior, str) and self.prior == "identity"
         reduce = is_identity or self.reg == 0.0
         if not stays_sparse(X):
@@ -102,23 +102,23 @@ def mean_factor(S: Array, D: Array, t: float) -> Array:
     size = scales[order] / top  # from 1 downward
     if not size[-1] > _NARROWEST:
         raise ValueError(TOO_EXTREME)
-    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
-    # There S = RᵀR and D = QᵀQ.
+    # In units in which all features scatter equally, small eigenvalues mean the same for every feature. In
+    # these units, S = RᵀR and D = QᵀQ.
     place, units = np.ix_(order, order), np.outer(scales[order], scales[order])
     R, Q = (_raised_root(scatter[place] / units) for scatter in (S, D))
-    # S⁻¹ #_t D = R⁻¹ (R QᵀQ Rᵀ)ᵗ R⁻ᵀ, but for the units: R diag(size) in place of R, and so for Q. The
-    # orthogonal factor of R diag(size²) cancels. Without it the rows of the product are graded like the
+    # S⁻¹ #_t D = R⁻¹ (R QᵀQ Rᵀ)ᵗ R⁻ᵀ, except for the units: R diag(size) instead of R, and likewise for Q.
+    # The orthogonal factor of R diag(size²) cancels. Without it, the rows of the product are graded like the
     # features, so that a singular value decomposition keeps the digits of small features.
     C = np.linalg.qr(R * size**2, mode="r") / size[:, None] ** 2
     directions, values, _ = np.linalg.svd((C @ Q.T) * size[:, None] ** 2)
     weighted = (directions * (values * top**2) ** t).T / size**2
     factor = solve_triangular(C, weighted.T, check_finite=False).T * (size / top)
-    upper = np.linalg.qr(factor[:, np.argsort(order)], mode="r")  # unique but for signs
+    upper = np.linalg.qr(factor[:, np.argsort(order)], mode="r")  # unique up to signs
     return np.asarray(upper * np.where(np.diag(upper) < 0.0, -1.0, 1.0)[:, None])
 
 
 def _raised_root(scatter: Array) -> Array:
-    """Return R with RᵀR a scatter matrix in equal units, whose small eigenvalues are raised."""
+    """Return R with RᵀR a scatter matrix in equal units, with small eigenvalues raised."""
     spectrum, basis = raised_spectrum(scatter, 1.0)
     return np.sqrt(spectrum)[:, None] * basis.T
 
@@ -142,7 +142,7 @@ def mean_in_span(S: Array, D: Array, t: float, reg: float) -> tuple[Array, float
     A : array of shape (n_coordinates, n_coordinates)
         The mean in the span.
     outside : float
-        Its only eigenvalue outside.
+        The only eigenvalue of the mean outside.
     """
     shift, largest = reg * np.eye(len(S)), float(np.linalg.eigvalsh(S + D)[-1])
     s_spectrum, s_basis = raised_spectrum(S + shift, largest)

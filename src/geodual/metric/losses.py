@@ -1,4 +1,4 @@
-"""The loss of a pair as a function of its squared distance; RPDML and ITML differ only in this."""
+"""The loss of a pair as a function of its squared distance, the only difference of RPDML and ITML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-_BURG_END = 1e-9  # below this d/b, the loss of dissimilar pairs is a straight line
+_BURG_END = 1e-9  # below this d/b, the loss of dissimilar pairs is linear
 
 
 class LossTerms(NamedTuple):
@@ -37,34 +37,34 @@ class LossTerms(NamedTuple):
 class PairLoss(ABC):
     """A convex, differentiable function φ ≥ 0 of the squared distance d of a pair.
 
-    Similar and dissimilar pairs have a function each. Subclasses implement four functions of arrays;
+    Similar and dissimilar pairs have one function each. Subclasses implement four functions of arrays;
     `docs/add_a_pair_loss.md` is a guide.
     """
 
     @abstractmethod
     def value(self, d: Array, similar: bool) -> Array:
-        """Return φ(d), of the shape of `d`."""
+        """Return φ(d), in the shape of `d`."""
 
     @abstractmethod
     def slope(self, d: Array, similar: bool) -> Array:
-        """Return φ′(d). It must not change its sign within a kind of pairs."""
+        """Return φ′(d), whose sign must not change within a kind of pairs."""
 
     @abstractmethod
     def curvature(self, d: Array, similar: bool) -> Array:
-        """Return φ″(d), or any one-sided value where φ′ has a kink."""
+        """Return φ″(d), or any one-sided value at a kink of φ′."""
 
     @abstractmethod
     def conjugate(self, a: Array, similar: bool) -> Array:
         """Return φ*(a) = sup over d of a d − φ(d); `a` is always a slope φ′(d)."""
 
     def conjugate_at(self, d: Array, slope: Array, similar: bool) -> Array:
-        """Return φ*(φ′(d)), given φ′(d) too; override it if digits are lost on the way by the slope."""
+        """Return φ*(φ′(d)), given φ′(d); override it if computing from the slope loses digits."""
         return self.conjugate(slope, similar)
 
     def terms(self, d: Array, similar: bool, weight: Array | None = None) -> LossTerms:
-        """Evaluate everything at once; `weight` multiplies the loss of each pair, `d` may be overwritten."""
+        """Evaluate everything at once; `weight` multiplies the loss of each pair; `d` may be overwritten."""
         slope = self.slope(d, similar)
-        # The conjugate is needed at the slope only: this is the multiplier that the dual takes.
+        # The conjugate is needed only at the slope, the multiplier of the dual.
         value, curvature, conjugate = (
             self.value(d, similar),
             self.curvature(d, similar),
@@ -80,16 +80,16 @@ class PairLoss(ABC):
         )
 
     def tile_terms(self, d: Array, similar: bool) -> LossTerms:
-        """Evaluate many pairs that count once each.
+        """Evaluate many pairs of weight 1.
 
-        Rounding may have made small distances negative. `d` may be overwritten, and `unit` need not be 1.
+        Small distances may be negative because of rounding. `d` may be overwritten, and `unit` need not be 1.
         """
         return self.terms(np.maximum(d, 0.0, out=d), similar)
 
 
 @dataclass(frozen=True)
 class SquaredHinge(PairLoss):
-    """The loss of RPDML, ½ [s (d − b)]₊² / ρ, which remains when slacks and multipliers are eliminated.
+    """The loss of RPDML, ½ [s (d − b)]₊² / ρ, left after slacks and multipliers are eliminated.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class SquaredHinge(PairLoss):
         if not 0.0 < min(scales) <= max(scales) < np.inf:
             raise ValueError(
                 f"`C` divided by the weight of all pairs is {C1:.3g}, too small or too large for the "
-                f"bounds u = {u:.3g} and l = {l:.3g}; choose another `C`, or weights nearer to 1."
+                f"bounds u = {u:.3g} and l = {l:.3g}; choose another `C`, or weights closer to 1."
             )
         return cls(u, l, *scales)
 
@@ -145,10 +145,10 @@ class SquaredHinge(PairLoss):
         return LossTerms(value, slope, weight * curvature, bound * float(slope.sum()) + value)
 
     def tile_terms(self, d: Array, similar: bool) -> LossTerms:
-        # In place and without the four methods: apart from matrix products, this takes most of a pass.
+        # In place, without the four methods: after matrix products, this takes most of the time of a pass.
         bound, unit = (self.upper if similar else self.lower), 1.0 / self._scale(similar)
         d -= bound
-        # Now s [s (d − b)]₊ = ρ φ′; `clip` takes half the time of `maximum`.
+        # Here s [s (d − b)]₊ = ρ φ′; `clip` takes half the time of `maximum`.
         np.clip(d, *((0.0, np.inf) if similar else (-np.inf, 0.0)), out=d)
         value = 0.5 * unit * float(np.vdot(d, d))
         return LossTerms(value, d, d != 0.0, bound * unit * float(d.sum()) + value, unit)
@@ -158,15 +158,15 @@ class SquaredHinge(PairLoss):
 class OneSidedBurg(PairLoss):
     """The loss of ITML, γ (d/b − log(d/b) − 1) if the bound is violated and 0 otherwise.
 
-    It remains when the slacks are eliminated. For dissimilar pairs it would be infinite at d = 0, and no
-    metric can separate equal samples. Below 1e-9 b it therefore continues as a straight line.
+    It is left after the slacks are eliminated. For dissimilar pairs, it would be infinite at d = 0, but no
+    metric can separate equal samples. Below 1e-9 b, it therefore continues linearly.
 
     Attributes
     ----------
     upper, lower : float
         The bounds b of similar and of dissimilar pairs.
     gamma : float
-        Weight of the loss. The γ of ITML is twice this, because its divergence has no factor ½.
+        Weight of the loss: half of ITML's γ, because ITML's divergence has no factor ½.
     """
 
     upper: float
@@ -182,7 +182,7 @@ class OneSidedBurg(PairLoss):
     def value(self, d: Array, similar: bool) -> Array:
         ratio = self._ratio(d, similar)
         bound = self.upper if similar else self.lower
-        # The tangent at the end of the curved range; zero inside the range.
+        # The tangent beyond the curved range; zero inside it.
         straight = (1.0 - 1.0 / ratio) * (d / bound - ratio)
         return np.asarray(self.gamma * (ratio - np.log(ratio) - 1.0 + straight))
 
@@ -193,7 +193,7 @@ class OneSidedBurg(PairLoss):
     def curvature(self, d: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower
         ratio = self._ratio(d, similar)
-        # Where the ratio is clipped, the loss is straight: zero, or the tangent.
+        # Where the ratio is clipped, the loss is linear: zero, or the tangent.
         return np.asarray(self.gamma / bound**2 * ((ratio != 1.0) & (ratio != _BURG_END)) / ratio**2)
 
     def conjugate(self, a: Array, similar: bool) -> Array:
@@ -201,5 +201,5 @@ class OneSidedBurg(PairLoss):
         return np.asarray(-self.gamma * np.log1p(-a * bound / self.gamma))
 
     def conjugate_at(self, d: Array, slope: Array, similar: bool) -> Array:
-        # 1 − a b/γ = b/d, but the difference has few digits left if d is far above b.
+        # 1 − a b/γ = b/d, but the difference loses digits if d is far above b.
         return np.asarray(self.gamma * np.log(self._ratio(d, similar)))

@@ -1,6 +1,6 @@
-"""The registry of metrics by name: how to make each metric, what to tune, and its label.
+"""The registry of metrics by name: their constructors, parameter grids and labels.
 
-Learners are imported only when one is made, so that the command can list the names without delay.
+Learners are imported only when needed, so that the command can list the names without delay.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from geodual.errors import DataError
 from geodual.places import is_place, load_place, name_at, run_own
 
-# Tight, so that tables of a study do not depend on the way by which the solver came to the optimum. Of 32,328
-# forecasts of the demo by RPDML and ITML, 9 change from 1e-10 to 1e-8, and none between two solvers at 1e-10.
+# Tight, so that tables of a study do not depend on the path of the solver. Of 32,328 forecasts of the demo by
+# RPDML and ITML, 9 change from 1e-10 to 1e-8, and none between two solvers at 1e-10.
 _TOL = 1e-10
-FEATURED = "rpdml"  # the metric of the paper: used if none is named, and drawn with a thicker line
-BASELINE = "euclidean"  # the plain distance, which learned metrics have to beat
-FOR_NEIGHBORS = "neighbor_rpdml"  # the best of the metrics for nearest neighbors, at its defaults
+FEATURED = "rpdml"  # the metric of the paper: the default, drawn with a thicker line
+BASELINE = "euclidean"  # the plain distance, a baseline for learned metrics
+FOR_NEIGHBORS = "neighbor_rpdml"  # the best metric for nearest neighbors, with its defaults
 
 
 @dataclass(frozen=True)
 class NamedMetric:
-    """An entry of the registry.
+    """An entry in the registry.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class NamedMetric:
     in_paper: bool = False
 
     def make(self, random_state: int = 0) -> Any:
-        """Return the unfitted transformer; it gets the seed if it has a parameter `random_state`."""
+        """Return the unfitted transformer, with the seed if it has a parameter `random_state`."""
         target = load_place(self.target, "metric") if isinstance(self.target, str) else self.target
         made = target
         if callable(target):
@@ -60,14 +60,14 @@ class NamedMetric:
             made = run_own(
                 lambda: target(**seed | dict(self.parameters)),
                 f"The metric {self.name!r} cannot be made",
-                "give a class or a function that needs no other parameters",
+                "pass a class or a function that needs no other parameters",
             )
         if not (hasattr(made, "fit") and hasattr(made, "transform")):
             raise DataError(
                 f"The metric {self.name!r} must be a scikit-learn transformer, got {type(made).__name__}; it "
                 "needs the methods `fit` and `transform`."
             )
-        # A transformer is copied, so that fits do not change the registry.
+        # Copy the transformer, so that fits do not change the registry.
         return made if callable(target) else importlib.import_module("sklearn.base").clone(made, safe=False)
 
 
@@ -89,24 +89,23 @@ def register_metric(
     Parameters
     ----------
     name : str
-        The name, as in ``backtest(panel, metrics=["euclidean", name])``. An existing metric of this name is
-        replaced. It must not contain a colon or comma, nor be "index".
+        The name, as in ``backtest(panel, metrics=["euclidean", name])``. It replaces an existing metric of
+        this name. It must not contain a colon or comma, nor be "index".
     target : class, callable, transformer or str
         A scikit-learn transformer class, a function that returns a transformer, a transformer, or the place
-        of one of these, ``"package.module:Class"``. A class or function with a parameter `random_state` gets
-        the seed of the study.
+        of one of these, ``"package.module:Class"``. A class or function with a parameter `random_state`
+        receives the seed of the study.
     label : str, optional
         Label in tables and charts; by default the name.
     parameters : mapping, optional
         Arguments for the class or function; by default none.
     grid : iterable of mapping
-        Parameter sets that ``tune=True`` may choose from, the default first. If empty, the metric is not
-        tuned.
+        Parameter sets for ``tune=True``, with the default first. If empty, the metric is not tuned.
 
     See Also
     --------
-    make_metric : Make a metric by its name.
-    metric_names : List the registered names.
+    make_metric : Makes a metric by name.
+    metric_names : Lists the registered names.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def find_metric(name: str) -> NamedMetric:
 
 
 def make_metric(name: str, random_state: int = 0) -> Any:
-    """Make a metric by its name, with the parameters that the fund study uses.
+    """Make a metric by name, with the parameters used in the fund study.
 
     Parameters
     ----------
@@ -159,8 +158,8 @@ def make_metric(name: str, random_state: int = 0) -> Any:
 
     See Also
     --------
-    metric_names : List the registered names.
-    register_metric : Register your own metric.
+    metric_names : Lists the registered names.
+    register_metric : Registers your own metric.
 
     Examples
     --------
@@ -179,7 +178,7 @@ def metric_names(*, in_paper: bool = False) -> tuple[str, ...]:
     Parameters
     ----------
     in_paper : bool
-        Whether to list only the six metrics that the paper compares.
+        Whether to list only the six metrics compared in the paper.
 
     Returns
     -------
@@ -188,8 +187,8 @@ def metric_names(*, in_paper: bool = False) -> tuple[str, ...]:
 
     See Also
     --------
-    make_metric : Make a metric by its name.
-    register_metric : Register your own metric.
+    make_metric : Makes a metric by name.
+    register_metric : Registers your own metric.
 
     Examples
     --------

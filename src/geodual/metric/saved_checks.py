@@ -1,4 +1,4 @@
-"""Checks of a saved metric: which attributes a learner must have, and what they must be."""
+"""Checks of a saved metric: the required attributes of each learner, and their values."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from .program.certificate import Convergence
 from .program.incremental import StepCertificate
 from .selection.local_pairs import LocalPairs
 
-_ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
+_ROUNDING = 1e-7  # of an eigenvalue below zero, relative to the largest
 
-_AGREEMENT = 1e-9  # products over 5,000 features are rounded by 1e-12, relative to the largest
-_PROBES = 8  # vectors on which two matrices are compared: fewer operations than for LᵀL
+_AGREEMENT = 1e-9  # relative to the largest; products over 5,000 features are rounded by 1e-12
+_PROBES = 8  # vectors for comparing two matrices, with fewer operations than for LᵀL
 
 _LARGEST = 1e154  # entries of a map whose squares do not overflow, divided by the root of their number
 
-_SHARES = 1e-9  # how far the shares of a mixture may be from 1 in sum, by rounding
+_SHARES = 1e-9  # rounding error of the sum of the shares of a mixture
 
-# What is needed by the methods of a class.
+# Attributes that the methods of a class need.
 _NEEDED: dict[type, set[str]] = {
     MetricLearner: {"components_", "feature_importances_"},
     PairClassifier: {"threshold_", "classes_"},
@@ -58,19 +58,19 @@ _CERTIFIED = {"W_", "history_", "objective_", "dual_objective_", "duality_gap_",
 
 
 def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
-    """Raise unless fitted attributes make a learner that works.
+    """Raise an error unless fitted attributes make a working learner.
 
     Parameters
     ----------
     learner : estimator
         The learner, with its parameters.
     fitted : mapping
-        Its fitted attributes by name.
+        The fitted attributes by name.
 
     Raises
     ------
     ValueError, KeyError
-        If an attribute is missing, unknown, or not what it must be.
+        If an attribute is missing, unknown or not valid.
     """
     missing, unknown = _needed_by(learner) - set(fitted), set(fitted) - set(_CHECKS)
     if missing or unknown:
@@ -78,7 +78,7 @@ def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
     n_features = fitted["n_features_in_"]
     for name, value in fitted.items():
         if not _CHECKS[name](value, n_features):
-            raise ValueError(f"`{name}` is not what it must be")
+            raise ValueError(f"`{name}` is not valid")
     for name, value in learner.get_params(deep=False).items():
         if not _PARAMETERS[name](value):
             raise ValueError(f"the parameter `{name}` is of the wrong type: {type(value).__name__}")
@@ -101,7 +101,7 @@ def _check_solution(fitted: Mapping[str, Any]) -> None:
 
 
 def _needed_by(learner: Any) -> set[str]:
-    """Return the names of the attributes that a learner cannot work without."""
+    """Return the names of the attributes that a learner needs."""
     needed = {"n_features_in_"}.union(
         *(names for kind, names in _NEEDED.items() if isinstance(learner, kind))
     )
@@ -113,7 +113,7 @@ def _needed_by(learner: Any) -> set[str]:
 
 
 def check_step(step: StepCertificate) -> None:
-    """Raise unless the certificate of an earlier step is one.
+    """Raise an error unless the certificate of an earlier step is valid.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def check_step(step: StepCertificate) -> None:
     """
     numbers = all(map(_is_number, (step.objective, step.dual_objective)))
     if not (numbers and _is_gap(step.duality_gap) and _is_count(step.n_iter) and _is_count(step.n_pairs)):
-        raise ValueError("the certificate of an earlier step is not what it must be")
+        raise ValueError("the certificate of an earlier step is not valid")
 
 
 def _check_search(fitted: Mapping[str, Any]) -> None:
@@ -139,7 +139,7 @@ def _check_search(fitted: Mapping[str, Any]) -> None:
 
 
 def _check_machine(learner: Any, fitted: Mapping[str, Any]) -> None:
-    """Raise unless a machine works, and is of the kind that the learner has."""
+    """Raise an error unless a machine works and is of the learner's kind."""
     machine = fitted["_machine_"]
     if isinstance(learner, RPDMLClassifier):
         targets, lists = machine.targets, fitted["_class_lists"]
@@ -157,7 +157,7 @@ def _check_machine(learner: Any, fitted: Mapping[str, Any]) -> None:
 
 
 def _are_classes_of(fitted: Mapping[str, Any], lists: list[Any]) -> bool:
-    """Return whether `classes_` are those of the outputs, or the numbers of columns of zeros and ones."""
+    """Return whether `classes_` are those of the outputs, or the numbers of 0-1 columns."""
     classes = fitted["classes_"]
     if fitted["_marks_labels"]:
         are_pairs = not fitted["_is_flat"] and {len(one) for one in lists} == {2}
@@ -172,7 +172,7 @@ def _n_first(targets: Any) -> int:
 
 
 def _is_machine(value: Any, n_features: int) -> bool:
-    """Return whether a machine is complete, its parts fit together, and it computes without overflow."""
+    """Return whether a machine is complete and consistent, and computes without overflow."""
     if not isinstance(value, Machine) or not _is_bounded(value.X, LARGEST, (None, n_features)):
         return False
     n = len(value.X)
@@ -216,7 +216,7 @@ def _are_targets(targets: Any, n: int) -> bool:
 
 
 def _is_part(part: Any, n_features: int, shape: tuple[int, int]) -> bool:
-    """Return whether a part of a mixture is complete; its predictor has coefficients of a shape."""
+    """Return whether a part of a mixture is complete, with a predictor of the right shape."""
     return (
         isinstance(part, Part)
         and _is_number(part.share)
@@ -257,14 +257,14 @@ def _is_view(view: Any, n_features: int) -> bool:
 
 
 def _are_knots(values: Any, ranks: Any) -> bool:
-    """Return whether values increase, and their ranks from 0 to 1 with them."""
+    """Return whether values increase, together with their ranks from 0 to 1."""
     both = _is_finite_array(values, 1) and _is_finite_array(ranks, 1) and len(values) == len(ranks) > 0
     inside = both and bool(((ranks >= 0.0) & (ranks <= 1.0)).all())
     return inside and bool((np.diff(values) > 0.0).all() and (np.diff(ranks) >= 0.0).all())
 
 
 def _is_predictor(value: Any, shape: tuple[int, int]) -> bool:
-    """Return whether a predictor is complete, for so many samples to compare with and columns."""
+    """Return whether a predictor is complete, for these numbers of samples and columns."""
     if isinstance(value, Ridge):
         sizes = (value.bandwidth, value.ridge)
         known = value.kernel in KERNELS and all(_is_number(size) and size > 0.0 for size in sizes)
@@ -282,7 +282,7 @@ def _is_predictor(value: Any, shape: tuple[int, int]) -> bool:
 
 
 def _is_bounded(value: Any, limit: float, shape: tuple[int | None, ...]) -> bool:
-    """Return whether a value is an array of finite numbers of a shape, whose sizes are below a limit."""
+    """Return whether a value is an array of finite numbers of this shape, with sizes below a limit."""
     if not _is_finite_array(value, len(shape)):
         return False
     sizes = all(one in (None, other) for one, other in zip(shape, value.shape, strict=True))
@@ -298,7 +298,7 @@ def _is_whole(value: Any, n_axes: int) -> bool:
 
 
 def _are_places(value: Any, n: int) -> bool:
-    """Return whether a value holds different places of n samples, in order; at least one."""
+    """Return whether a value holds at least one position of n samples, distinct and in order."""
     return (
         _is_whole(value, 1)
         and len(value) > 0
@@ -315,7 +315,7 @@ def _are_class_lists(value: Any, _: int) -> bool:
 
 
 def _are_classes(value: Any) -> bool:
-    """Return whether a value holds different classes in order: all numbers, or all texts."""
+    """Return whether a value holds distinct classes in order, all numbers or all texts."""
     if not isinstance(value, np.ndarray) or value.ndim != 1 or not len(value):
         return False
     if value.dtype == object and not all(isinstance(name, str) for name in value):
@@ -324,7 +324,7 @@ def _are_classes(value: Any) -> bool:
 
 
 def _is_class_attribute(value: Any, n_features: int) -> bool:
-    """Return whether a value is the classes of one output, or of several."""
+    """Return whether a value holds the classes of one output, or of several."""
     return _are_classes(value) or _are_class_lists(value, n_features)
 
 
@@ -388,7 +388,7 @@ def _is_finite(matrix: LowRankPlusDiagonal) -> bool:
 
 
 def _is_semidefinite(value: Any, n_features: int) -> bool:
-    """Tell whether W is a symmetric matrix without negative eigenvalues, up to rounding."""
+    """Return whether W is a symmetric matrix without negative eigenvalues, up to rounding."""
     if isinstance(value, LowRankPlusDiagonal):
         return _is_map(value, n_features) and _is_low_rank_semidefinite(*value.parts())
     if not (_is_finite_array(value, 2) and value.shape == (n_features, n_features)):
@@ -400,7 +400,7 @@ def _is_semidefinite(value: Any, n_features: int) -> bool:
 
 
 def _is_gram(W: Any, L: Any) -> bool:
-    """Return whether W = LᵀL; if L has fewer rows, whether they are the leading scaled eigenvectors of W."""
+    """Return whether W = LᵀL or, if L has fewer rows, these are the leading scaled eigenvectors of W."""
     rows = np.random.default_rng(0).standard_normal((_PROBES, L.shape[1])) if len(L) == L.shape[1] else L
     images = mapped(rows, W)
     size = np.abs(rows).max() * np.abs(W.diagonal()).max() * np.sqrt(L.shape[1])
@@ -409,7 +409,7 @@ def _is_gram(W: Any, L: Any) -> bool:
         return False
     if len(L) == L.shape[1] or isinstance(W, LowRankPlusDiagonal):
         return True
-    # What is left of W has no eigenvalue above the smallest of those in L.
+    # The remainder of W has no eigenvalue above the smallest one in L.
     rest = np.einsum("ij,ij->i", L, L).min() * np.eye(len(W)) - W + L.T @ L
     return _has_root(rest / np.abs(W).max())
 
@@ -427,7 +427,7 @@ def _is_low_rank_semidefinite(d: Array, U: Any, C: Array, V: Any) -> bool:
 
 
 def _has_root(W: Array) -> bool:
-    """Tell whether W of size 1 is positive semidefinite; Cholesky is much faster than eigenvalues."""
+    """Return whether W, of size 1, is positive semidefinite; Cholesky is much faster than eigenvalues."""
     try:
         np.linalg.cholesky(W + _ROUNDING * np.eye(len(W)))
     except np.linalg.LinAlgError:
@@ -497,7 +497,7 @@ def _is_one_of(*kinds: type) -> Callable[[Any], bool]:
 
 def _are_numbers(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return True  # arrays hold numbers only
+        return True  # arrays hold only numbers
     return isinstance(value, tuple | list) and all(type(part) in (int, float) for part in value)
 
 
@@ -507,7 +507,7 @@ def _are_pairs(value: Any) -> bool:
 
 _PREDICTORS = {"kernel": Ridge, "neighbors": NeighborMean, "local": LocalFit}
 
-# What the parameters of all learners may be: their names mean the same everywhere.
+# Valid types of parameters of all learners; a name means the same everywhere.
 _PARAMETERS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("C", "alpha", "gamma", "reg", "regularization", "shrinkage", "sparsity", "t", "tol"),

@@ -1,4 +1,4 @@
-"""Save a fitted metric to a file, and load it again without executing anything that the file holds."""
+"""Save a fitted metric to a file, and load it without executing any content of the file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .program.incremental import StepCertificate
 from .saved_checks import check_learner, check_step
 from .selection.local_pairs import LocalPairs
 
-_SCHEMA = 1  # raise it when older versions cannot read the files any more
+_SCHEMA = 1  # increase it when older versions can no longer read the files
 _HEADER = "header"
 _LEARNERS: dict[str, Any] = {
     learner.__name__: learner
@@ -54,16 +54,16 @@ _LEARNERS: dict[str, Any] = {
         *(RPDMLClassifier, RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
     )
 }
-# Attributes of scikit-learn: what `set_output` and the methods such as `set_fit_request` were told.
+# Attributes of scikit-learn, set by `set_output` and methods such as `set_fit_request`.
 _OUTPUT, _REQUESTS = "_sklearn_output_config", "_metadata_request"
 _OUTPUTS = ("default", "pandas", "polars")
-# What a file that is no saved metric, or a damaged one, can raise while it is read.
+# Exceptions raised while reading a damaged file, or one that is not a saved metric.
 _BROKEN = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, EOFError, SyntaxError),
     *(RuntimeError, MemoryError, zipfile.BadZipFile, tokenize.TokenError),
 )
 
-# Attributes that are parts of a machine, and are not saved twice.
+# Attributes that are parts of a machine, to be saved only once.
 _OF_MACHINE: dict[str, Callable[[Machine], Any]] = {
     "mixture_": lambda machine: machine.parts,
     "certificates_": lambda machine: machine.certificates,
@@ -71,26 +71,27 @@ _OF_MACHINE: dict[str, Callable[[Machine], Any]] = {
 }
 
 _PLAIN = (bool, int, float, str, type(None))
-_NUMBERS = "biuf"  # kinds of arrays: booleans, whole and decimal numbers
+_NUMBERS = "biuf"  # kinds of arrays: booleans, integers and floats
 
 
 def save_metric(learner: Any, path: str | Path) -> Path:
-    """Save a fitted metric to a file, to use it in another program or on another day.
+    """Save a fitted metric to a file, for use in another program or at another time.
 
-    Choose it rather than pickle for files that others will open: nothing in such a file is executed when it
-    is loaded. The file is an ``.npz`` of NumPy with the parameters, all fitted attributes and the version of
-    the format. It is written whole or not at all.
+    Choose it instead of pickle for files that others will open: loading such a file does not execute any of
+    its content. The file is a NumPy ``.npz`` with the parameters, all fitted attributes and the version of
+    the format. It is written completely or not at all.
 
-    A saved `RPDMLClassifier` or `RPDMLRegressor` holds its training samples, because it predicts from them,
-    and its predictions by leave-one-out, because intervals are made of them. What `set_output` chose is
-    saved too, but not what `set_fit_request` and its like asked for: these concern fits to come.
+    A saved `RPDMLClassifier` or `RPDMLRegressor` contains its training samples, because it predicts from
+    them, and its leave-one-out predictions, because intervals are based on them. The choice of `set_output`
+    is saved too, but not those of `set_fit_request` and similar methods, which only affect later fits.
 
     Parameters
     ----------
     learner : estimator
-        A fitted learner of `geodual.metric`. Its parameters must be plain: texts, numbers, arrays, pairs.
+        A fitted learner of `geodual.metric`. Its parameters must be plain values: texts, numbers, arrays,
+        pairs.
     path : path
-        File to create or replace, named .npz.
+        File to create or replace, with a name that ends in .npz.
 
     Returns
     -------
@@ -100,11 +101,11 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     Raises
     ------
     DataError
-        If the learner could not be loaded again; nothing is written then. It is a `ValueError`.
+        If the learner could not be loaded again; then nothing is written. It is a `ValueError`.
 
     See Also
     --------
-    load_metric : Load the metric again.
+    load_metric : Loads the metric.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def save_metric(learner: Any, path: str | Path) -> Path:
 
 
 def save_with(learner: Any, path: str | Path, notes: Any) -> Path:
-    """Save a fitted metric like `save_metric`, and with it a tree of plain values for `load_with`."""
+    """Save a fitted metric like `save_metric`, together with a tree of plain values for `load_with`."""
     path = _checked(path)
     if path.suffix != ".npz":
         raise DataError(f"{path}: a metric is saved as .npz. Choose a file name that ends in .npz.")
@@ -139,19 +140,19 @@ def save_with(learner: Any, path: str | Path, notes: Any) -> Path:
     text = json.dumps(tree)
     _check_loads(learner, json.loads(text), arrays)
     members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    # `to_plain` lets through numbers and texts only, so nothing is pickled. NumPy 2.0 would take
-    # `allow_pickle` for the name of an array.
+    # `to_plain` passes only numbers and texts, so nothing is pickled. NumPy 2.0 would treat `allow_pickle` as
+    # the name of an array.
     write_atomically(path, lambda place: np.savez(place, **members))
     return path
 
 
 def load_metric(path: str | Path) -> Any:
-    """Load a metric that `save_metric` saved.
+    """Load a metric saved by `save_metric`.
 
-    The file is checked: its format, the class of the learner, the types of its parameters, and its numbers.
-    W must be positive semidefinite and equal LᵀL, and no gap may be negative. What would need the training
-    samples is not checked: whether the objective, its bound and the importances are those of this metric.
-    The file cannot make this function execute anything.
+    The file is checked: its format, the class of the learner, the types of its parameters, and its numbers. W
+    must be positive semidefinite and equal LᵀL, and no gap may be negative. Whether the objective, its bound
+    and the importances belong to this metric is not checked, because this would need the training samples.
+    Nothing in the file is executed.
 
     Parameters
     ----------
@@ -161,16 +162,16 @@ def load_metric(path: str | Path) -> Any:
     Returns
     -------
     estimator
-        A fitted learner of the class that was saved. It transforms, measures and predicts as before.
+        A fitted learner of the saved class. It transforms, measures and predicts as before.
 
     Raises
     ------
     DataError
-        If the file is damaged, of a newer version, or no saved metric. It is a `ValueError`.
+        If the file is damaged, from a newer version, or not a saved metric. It is a `ValueError`.
 
     See Also
     --------
-    save_metric : Save a metric.
+    save_metric : Saves a metric.
 
     Examples
     --------
@@ -188,9 +189,9 @@ def load_metric(path: str | Path) -> Any:
 
 
 def load_with(path: str | Path) -> tuple[Any, Any]:
-    """Load a metric like `load_metric`, and the tree that was saved with it; None if there is none.
+    """Load a metric like `load_metric`, and the tree saved with it; None if there is none.
 
-    The tree may hold anything: who reads it must check it.
+    The tree may contain anything; the caller must check it.
     """
     content = _checked(path).read_bytes()
     try:
@@ -200,7 +201,7 @@ def load_with(path: str | Path) -> tuple[Any, Any]:
             return _learner_from_plain(tree, arrays), tree.get("notes")
     except _BROKEN as error:
         raise DataError(
-            f"{path}: this is no metric that `save_metric` saved, or the file was damaged ({error}). Save "
+            f"{path}: this is not a metric saved by `save_metric`, or the file is damaged ({error}). Save "
             "the metric again."
         ) from None
     raise DataError(
@@ -210,7 +211,7 @@ def load_with(path: str | Path) -> tuple[Any, Any]:
 
 
 def _check_loads(learner: Any, tree: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Raise unless the learner can be loaded again."""
+    """Raise an error unless the learner can be loaded again."""
     try:
         _learner_from_plain(tree, arrays)
     except _BROKEN as error:
@@ -221,7 +222,7 @@ def _check_loads(learner: Any, tree: dict[str, Any], arrays: dict[str, Any]) -> 
 
 
 def _checked(path: Any) -> Path:
-    """Return a path; raise if it cannot be one."""
+    """Return a path; raise an error if it is not valid."""
     if not isinstance(path, str | Path) or "\0" in str(path):
         raise DataError(f"`path` must be the name of a file, got {path!r}.")
     return Path(path)
@@ -237,7 +238,7 @@ def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return a learner as a tree of plain values, and put its arrays into `arrays`."""
+    """Convert a learner to a tree of plain values, and add its arrays to `arrays`."""
     check_is_fitted(learner)
     parameters = learner.get_params(deep=False)
     fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
@@ -264,7 +265,7 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    """Make the learner that a tree describes; raise if it could not work."""
+    """Make the learner that a tree describes; raise an error if it would not work."""
     kind, given = _LEARNERS[tree["class"]], tree["parameters"]
     learner = kind(**{name: from_plain(value, arrays) for name, value in given.items()})
     fitted = {name: from_plain(value, arrays) for name, value in tree["attributes"].items()}
@@ -287,17 +288,17 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
 
 
 def to_plain(value: Any, arrays: dict[str, Any], place: str) -> Any:
-    """Return a value as a tree, and add its arrays to `arrays`.
+    """Convert a value to a tree, and add its arrays to `arrays`.
 
     Parameters
     ----------
     value : object
-        A plain value, an array, a sparse array, or a type that learners hold; lists, tuples and
-        dictionaries of these.
+        A plain value, an array, a sparse array or a type used in learners, or lists, tuples and dictionaries
+        of these.
     arrays : dict
         Receives the arrays by name.
     place : str
-        Name of the first array; parts of a value add their positions to it.
+        Name of the first array; the positions of a value's parts are appended.
 
     Returns
     -------
@@ -323,7 +324,7 @@ def to_plain(value: Any, arrays: dict[str, Any], place: str) -> Any:
 
 
 def _describe(value: Any) -> tuple[str, Any]:
-    """Return what a value is called in a tree, and its parts."""
+    """Return the kind of a value in a tree, and its parts."""
     if issparse(value):
         rows = value.tocsr()
         return "sparse", [rows.data, rows.indices, rows.indptr, list(rows.shape)]
@@ -351,12 +352,12 @@ def _fields_of(record: Any) -> list[Any]:
 
 
 def _knots(view: RankGauss) -> list[Any]:
-    """Return the knots of all features one after the other, their numbers, and the units."""
+    """Return the concatenated knots of all features, their numbers, and the units."""
     values, ranks = (np.concatenate(parts) for parts in zip(*view._knots, strict=True))
     return [np.array([len(knots) for knots, _ in view._knots]), values, ranks, view._units]
 
 
-# Plain records: what a machine is made of.
+# Plain records: the parts of a machine.
 _RECORDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -377,7 +378,7 @@ _PARTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 
 
 def from_plain(tree: Any, arrays: Mapping[str, Any]) -> Any:
-    """Return the value that `to_plain` turned into a tree.
+    """Convert a tree of `to_plain` back to the value.
 
     Parameters
     ----------
@@ -389,7 +390,7 @@ def from_plain(tree: Any, arrays: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError, TypeError, KeyError
-        If the tree is not one that `to_plain` makes.
+        If `to_plain` does not make such trees.
     """
     if type(tree) in _PLAIN:
         return tree

@@ -1,4 +1,4 @@
-"""A modeling language for manifolds: write a problem as a formula, and get a proof with its solution."""
+"""A modeling language for manifolds: write a problem as a formula; get a solution with a proof."""
 
 from .atom import Atom
 from .atoms import (

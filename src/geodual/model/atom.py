@@ -1,4 +1,4 @@
-"""What an atom is: an operation on arrays with its derivatives, and rules about how it bends."""
+"""Base classes of atoms: operations on arrays with derivatives and rules of convexity."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from geodual.arrays import Array
 from .facts import Facts, Rule, Sign
 
 Tangents = Sequence[Any]
-"""How each argument changes, an array each; None for one that does not."""
+"""The change of each argument, as an array; None if it does not change."""
 
 
 class Atom(ABC):
     """An operation on arrays, with first and second derivatives and rules of convexity.
 
-    Derive from this class to add an atom of your own; `docs/add_an_atom.md` is a guide. All methods get the
-    arguments as arrays, and `memo`, which is what `forward` kept for its derivatives.
+    Derive from this class to add your own atom; `docs/add_an_atom.md` is a guide. All methods receive the
+    arguments as arrays, and `memo`: what `forward` stored for the derivatives.
 
     Attributes
     ----------
     name : str
-        How the atom is written.
+        Name of the atom in formulas.
     by_entries : bool
-        Whether the atom compares its arguments entry by entry, symmetric matrices as well, unless its value
-        is one.
+        Whether the atom compares its arguments entry by entry, even symmetric matrices, unless its value is a
+        symmetric matrix.
 
     See Also
     --------
-    Rule : A claim about how an atom bends.
+    Rule : A claim about the curvature of an atom.
+    apply : Applies an atom to arguments.
 
     Examples
     --------
-    The softplus function log(1 + exp(x)) is convex and grows:
+    The softplus function log(1 + exp(x)) is convex and increasing:
 
     >>> import numpy as np
     >>> import geodual.model as gm
@@ -55,16 +56,16 @@ class Atom(ABC):
         return shapes[0]
 
     def is_symmetric(self, *symmetric: bool) -> bool:
-        """Return whether the value is a symmetric matrix, given which arguments are."""
+        """Return whether the value is a symmetric matrix, given whether each argument is."""
         return False
 
     @abstractmethod
     def forward(self, *args: Array) -> tuple[Array, Any]:
-        """Return the value, and what its derivatives need."""
+        """Return the value, and a memo for the derivatives."""
 
     @abstractmethod
     def tangent(self, args: Sequence[Array], memo: Any, tangents: Tangents) -> Array:
-        """Return how the value changes if the arguments change by `tangents`."""
+        """Return the change of the value if the arguments change by `tangents`."""
 
     @abstractmethod
     def pullback(self, k: int, args: Sequence[Array], memo: Any, weights: Array) -> Array:
@@ -73,11 +74,11 @@ class Atom(ABC):
     def second(
         self, k: int, args: Sequence[Array], memo: Any, tangents: Tangents, weights: Array
     ) -> Array | None:
-        """Return how `pullback` changes if the arguments change by `tangents`; None for an affine atom."""
+        """Return the change of `pullback` if the arguments change by `tangents`; None for an affine atom."""
         return None
 
     def sign(self, *args: Facts) -> Sign:
-        """Return the sign of the value: of its eigenvalues if it is symmetric, of its entries otherwise."""
+        """Return the sign of the value: of its eigenvalues if it is symmetric, otherwise of its entries."""
         return Sign.UNKNOWN
 
     def rules(self, *args: Facts) -> Sequence[Rule]:
@@ -85,30 +86,30 @@ class Atom(ABC):
         return ()
 
     def rate(self, *args: Facts) -> float | None:
-        """Return a bound on the rates, if the value is a positive sum of exponentials along geodesics."""
+        """Return a bound on the rates if the value is a positive sum of exponentials along geodesics."""
         return None
 
     def third(self, *args: Facts) -> float | None:
-        """Return M such that −M φ″ ≤ φ‴ ≤ M φ″ along all geodesics of unit speed; None if none is known."""
+        """Return M with −M φ″ ≤ φ‴ ≤ M φ″ along all geodesics of unit speed; None if unknown."""
         return None
 
     def modulus(self, *args: Facts) -> dict[object, float]:
-        """Return by how much the value is strongly convex in each variable."""
+        """Return the modulus of strong convexity in each variable."""
         return {}
 
     def isometry(self, *args: Facts) -> object:
-        """Return the variable of which the value is an isometric image, up to a constant; None if none is."""
+        """Return the variable whose isometric image is the value, up to a constant; None if there is none."""
         return None
 
     def text(self, *args: str) -> str:
-        """Return how the atom is written."""
+        """Format the atom with its arguments."""
         return f"{self.name}({', '.join(args)})"
 
 
 class Linear(Atom):
-    """An atom that is linear in its one argument.
+    """An atom that is linear in its only argument.
 
-    Subclasses give `apply` and its transpose `adjoint`.
+    Subclasses define `apply` and its transpose `adjoint`.
     """
 
     @abstractmethod
@@ -123,7 +124,7 @@ class Linear(Atom):
         return self.apply(args[0]), None
 
     def tangent(self, args: Sequence[Array], memo: Any, tangents: Tangents) -> Array:
-        assert tangents[0] is not None  # an atom is asked only if an argument changes
+        assert tangents[0] is not None  # only called if an argument changes
         return self.apply(tangents[0])
 
     def pullback(self, k: int, args: Sequence[Array], memo: Any, weights: Array) -> Array:
@@ -131,9 +132,9 @@ class Linear(Atom):
 
 
 class Bilinear(Atom):
-    """An atom that is linear in each of its two arguments.
+    """An atom that is linear in each of two arguments.
 
-    Subclasses give `apply`, and `adjoint`, its transpose with respect to one argument.
+    Subclasses define `apply` and `adjoint`, its transpose with respect to one argument.
     """
 
     @abstractmethod
@@ -142,7 +143,7 @@ class Bilinear(Atom):
 
     @abstractmethod
     def adjoint(self, k: int, other: Array, weights: Array, shape: tuple[int, ...]) -> Array:
-        """Return the gradient of ⟨weights, value⟩ in argument k, given the other one."""
+        """Return the gradient of ⟨weights, value⟩ with respect to argument k, given the other one."""
 
     def forward(self, *args: Array) -> tuple[Array, Any]:
         return self.apply(*args), None

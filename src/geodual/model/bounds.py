@@ -1,8 +1,8 @@
-"""Lower bounds that hold for every feasible point of a problem that is proved to be convex.
+"""Compute lower bounds on the cost of every feasible point of a problem proved to be convex.
 
-At multipliers of the right signs, the Lagrangian L is below the cost at every feasible point, and convex. So
-any lower bound on L over all points is one on the cost. Each route below bounds L from its value and its
-derivatives at one point x, the solution that a solver found.
+For multipliers of the right signs, the Lagrangian L is convex, and not above the cost at feasible points. So
+any lower bound on L over all points is one on the cost. Each function below bounds L from its value and
+derivatives at one point x, the solver's solution.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .facts import Facts, Geometry
 from .graph import Graph
 
 _EPS = float(np.finfo(float).eps)
-_ERROR = 32.0  # rounding errors of a sum of some hundred numbers, in units of eps times their sizes
+_ERROR = 32.0  # rounding errors of a sum of a few hundred numbers, in units of eps times their sizes
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
 
 
@@ -44,7 +44,7 @@ class LowerBound:
     value : float or None
         The bound; None if there is none.
     reason : str
-        How it follows, or why there is none.
+        How the bound follows, or why there is none.
     """
 
     value: float | None
@@ -52,7 +52,7 @@ class LowerBound:
 
 
 def lower_bound(compiled: Compiled, result: Result, geometry: Geometry) -> LowerBound:
-    """Return the best lower bound that is known for a problem that is proved to be convex."""
+    """Return the best known lower bound for a problem proved to be convex."""
     with np.errstate(all="ignore"):
         lagrangian = LagrangianAt(compiled, result, geometry)
         routes: list[Callable[[LagrangianAt], LowerBound]] = [_exact]
@@ -72,7 +72,7 @@ class LagrangianAt:
     parts : list of pairs of Expression and array
         All functions with their weights.
     value : float
-        L(x), less its rounding error.
+        L(x), minus its rounding error.
     """
 
     def __init__(self, compiled: Compiled, result: Result, geometry: Geometry) -> None:
@@ -105,21 +105,21 @@ class LagrangianAt:
 
     @cached_property
     def slope(self) -> float:
-        """Norm of the Riemannian gradient, with the rounding errors of the parts that cancel in it."""
+        """Norm of the Riemannian gradient, plus the rounding errors of the parts that cancel."""
         frame, each = self.frame, []
         for k, weight in self._places.items():
             each.append(frame.norm(frame.gradient(self.compiled.gradient(self.x, {k: weight}))))
         return frame.norm(frame.gradient(self.egrad)) + _ERROR * _EPS * sum(each)
 
     def facts(self) -> list[tuple[Facts, Array]]:
-        """Return the facts of all functions that have weights."""
+        """Return the facts about all functions with weights."""
         return [(e.facts(self.geometry), np.asarray(w)) for e, w in self.parts if np.any(w)]
 
     def curvature_and_slope(self) -> tuple[float, float]:
         """Return the smallest eigenvalue of the Riemannian Hessian and the norm of the gradient.
 
-        Affine equalities e add ρ‖e‖²/2 to L, which is 0 at feasible points and convex without third
-        derivatives. So directions that leave them do not count.
+        Affine equalities e add ρ‖e‖²/2 to L, which is 0 at feasible points and convex, without third
+        derivatives. So directions that violate the equalities do not count.
         """
         frame = self.frame
         to_hessian = frame.hessian_map(self.egrad)
@@ -154,9 +154,9 @@ class LagrangianAt:
 
 
 def _exact(lagrangian: LagrangianAt) -> LowerBound:
-    """Minimize L in closed form where it is linear minus multiples of log det X and log x.
+    """Minimize L in closed form if it is linear minus multiples of log det X and log x.
 
-    With L(Y) = L(X) + ⟨G + w X⁻¹, Y − X⟩ − w log det(X⁻¹ Y) the minimum is L(X) + w (log det(I + H) − tr H),
+    With L(Y) = L(X) + ⟨G + w X⁻¹, Y − X⟩ − w log det(X⁻¹ Y), the minimum is L(X) + w (log det(I + H) − tr H),
     where H = X^½ G X^½ / w.
     """
     weights: dict[int, float] = {}
@@ -189,7 +189,7 @@ def _exact(lagrangian: LagrangianAt) -> LowerBound:
 
 
 def _logarithm(part: Expression) -> tuple[Expression, float] | None:
-    """Return X and c if a part of a sum is c log det X, or c Σ log x."""
+    """Return X and c if a term of a sum is c log det X or c Σ log x."""
     factor = 1.0
     if isinstance(part.atom, Multiply) and isinstance(part.args[0], Constant) and not part.args[0].shape:
         factor, part = float(part.args[0].array), part.args[1]
@@ -221,31 +221,32 @@ def _self_limiting(lagrangian: LagrangianAt) -> LowerBound:
     """Use |φ‴| ≤ M φ″ along geodesics of unit speed, and the smallest curvature m at x.
 
     Then φ(t) ≥ φ(0) − g t + m (exp(−M t) + M t − 1)/M², whose minimum for g M < m is at
-    t = −log(1 − g M/m)/M. Without third derivatives φ(t) ≥ φ(0) − g t + m t²/2.
+    t = −log(1 − g M/m)/M. Without third derivatives, φ(t) ≥ φ(0) − g t + m t²/2.
     """
     thirds = [facts.third for facts, _ in lagrangian.facts()]
     if any(third is None for third in thirds):
         return LowerBound(None, "No bound on its third derivatives is known.")
     if lagrangian.compiled.manifold.dim > _MOST or not lagrangian.frame.orthonormal:
-        return LowerBound(None, f"Its curvature is computed in up to {_MOST} dimensions only.")
+        return LowerBound(None, f"Its curvature is computed only in up to {_MOST} dimensions.")
     M = max(third for third in thirds if third is not None)
     m, g = lagrangian.curvature_and_slope()
     if m <= 0.0:
         return LowerBound(None, "Its curvature at the solution is 0 in some direction.")
     share = g * M / m
     if share >= 1.0:
-        return LowerBound(None, "Its slope is too large beside its curvature; solve with a smaller `tol`.")
+        return LowerBound(None, "Its slope is too large for its curvature; solve with a smaller `tol`.")
     drop = 0.5 * g**2 / m
-    if M > 0.0:  # the larger, for rounding errors
+    if M > 0.0:  # the larger value, because of rounding errors
         drop = max(drop, m / M**2 * (share + (1.0 - share) * float(np.log1p(-share))))
     reason = f"Its curvature is at least {m:.3g}, and its third derivatives at most {M:.3g} times the second."
     return LowerBound(lagrangian.value - drop, reason)
 
 
 def _within_radius(lagrangian: LagrangianAt) -> LowerBound:
-    """Use L(y) ≥ L(x) − ‖grad L(x)‖ d(x, y), where the distance of every y that matters is bounded.
+    """Use L(y) ≥ L(x) − ‖grad L(x)‖ d(x, y), if the distance of all relevant y is bounded.
 
-    Such y satisfy the constraints, and cost at most as much as x. If there is none, the cost of x is a bound.
+    These y satisfy the constraints and cost at most as much as x. If there are none, the cost of x is a
+    bound.
     """
     compiled, squares = lagrangian.compiled, 0.0
     values = compiled.at(lagrangian.x).outputs()
@@ -270,14 +271,14 @@ def _within_radius(lagrangian: LagrangianAt) -> LowerBound:
 
 
 def _is_nonnegative(function: Any, mapped: Expression) -> bool:
-    """Return whether a term has no negative values."""
+    """Return whether a term is proved to be nonnegative."""
     return not isinstance(function, Max) or mapped.facts().sign.is_nonnegative
 
 
 def _levels(expression: Expression, level: float) -> list[tuple[Expression, float]]:
-    """Return parts of a sum with what they are at most where the sum is at most a level.
+    """Return terms of a sum with upper bounds, given that the sum is at most a level.
 
-    This needs all other parts to be nonnegative, or constant.
+    All other terms must be nonnegative or constant.
     """
     parts = expression.args if isinstance(expression.atom, Add) else (expression,)
     level -= sum(float(part.array) for part in parts if isinstance(part, Constant) and part.shape == ())
@@ -297,7 +298,7 @@ def _levels(expression: Expression, level: float) -> list[tuple[Expression, floa
 
 
 def _radius(part: Expression, level: float, variable: Variable, x: Array) -> float | None:
-    """Return a bound on d(x, y) for points y at which a distance, or its square, is at most a level."""
+    """Return a bound on d(x, y) over the y for which a distance, or its square, is at most a level."""
     atom, arg = part.atom, part.args[0] if part.args else None
     level = max(level, 0.0)
     if isinstance(atom, (MatrixDistance2, PointDistance2)) and arg is variable:
@@ -322,7 +323,7 @@ def _value_at(expression: Expression, variable: Variable, x: Array) -> Array:
 
 
 def _straight(lagrangian: LagrangianAt) -> LowerBound:
-    """Use L(y) ≥ L(x) + ⟨G, y − x⟩ along straight lines, and the least value of ⟨G, y⟩ over the set of y."""
+    """Use L(y) ≥ L(x) + ⟨G, y − x⟩ along straight lines, and the minimum of ⟨G, y⟩ over the set of y."""
     compiled, value = lagrangian.compiled, lagrangian.value
     points, gradients = compiled.parts(lagrangian.x), compiled.parts(lagrangian.egrad)
     for variable, x, g in zip(compiled.variables, points, gradients, strict=True):
@@ -331,12 +332,12 @@ def _straight(lagrangian: LagrangianAt) -> LowerBound:
             return LowerBound(None, f"No constraint such as trace({variable}) <= 1 bounds {variable}.")
         value += least - float(np.sum(g * x)) - _ERROR * _EPS * float(np.sum(np.abs(g * x)))
     return LowerBound(
-        value, "A linear function below the cost was minimized over a set that holds all feasible points."
+        value, "A linear function below the cost was minimized over a set that contains all feasible points."
     )
 
 
 def _least(variable: Variable, g: Array, inequalities: list[Expression]) -> float | None:
-    """Return the least value of ⟨g, y⟩ over the simplex, or over positive y with tr(C y) ≤ t."""
+    """Return the minimum of ⟨g, y⟩ over the simplex, or over positive y with tr(C y) ≤ t."""
     if isinstance(variable.manifold, Simplex):
         return float(g.min())
     if isinstance(variable.manifold, (Euclidean, Symmetric, SkewSymmetric)) and not g.any():
@@ -348,7 +349,7 @@ def _least(variable: Variable, g: Array, inequalities: list[Expression]) -> floa
 
 
 def _capped(inequality: Expression, variable: Variable, g: Array) -> float | None:
-    """Return the least value of ⟨g, y⟩ over positive y if an inequality says tr(C y) ≤ t with positive C."""
+    """Return the minimum of ⟨g, y⟩ over positive y if an inequality is tr(C y) ≤ t with positive C."""
     if not (isinstance(inequality.atom, Add) and len(inequality.args) == 2):
         return None
     left, bound = inequality.args
@@ -370,9 +371,9 @@ def _capped(inequality: Expression, variable: Variable, g: Array) -> float | Non
 
 
 def _dual(function: Any, y: Array) -> Array:
-    """Return multipliers near y for which g(z) ≥ ⟨y, z⟩ at every z.
+    """Return multipliers near y with g(z) ≥ ⟨y, z⟩ for every z.
 
-    These functions are support functions: of a box, a ball, a simplex, or positive semidefinite matrices.
+    The functions g are support functions: of a box, a ball, a simplex, or positive semidefinite matrices.
     """
     if isinstance(function, L1):
         return np.clip(y, -function.weight, function.weight)
@@ -391,9 +392,9 @@ def _dual(function: Any, y: Array) -> Array:
 
 
 def _bent_up(mapped: Expression, y: Array, geometry: Geometry) -> Array:
-    """Return the part of multipliers y for which ⟨y, mapped⟩ is convex.
+    """Clip multipliers y so that ⟨y, mapped⟩ is convex.
 
-    Matrices are compared as a whole, and `_dual` gives their multipliers the sign that they need.
+    Matrices are compared as a whole; `_dual` gives their multipliers the right sign.
     """
     curvature = mapped.facts(geometry).plain.curvature
     if curvature.is_affine or mapped.symmetric:
@@ -402,7 +403,7 @@ def _bent_up(mapped: Expression, y: Array, geometry: Geometry) -> Array:
 
 
 def _into_balls(compiled: Compiled, x: Any) -> Any:
-    """Return a point whose parts on spheres lie in their balls, outside of which nothing is proved."""
+    """Move the parts of a point on spheres into their balls; nothing is proved outside."""
     parts = compiled.parts(x)
     for k, (variable, part) in enumerate(zip(compiled.variables, parts, strict=True)):
         if variable.ball is not None:
@@ -415,7 +416,7 @@ def _into_balls(compiled: Compiled, x: Any) -> Any:
 
 
 def _split(y: Array, outputs: list[Expression]) -> list[Array]:
-    """Return the multipliers of each output, in its shape."""
+    """Split multipliers into those of each output, in its shape."""
     sizes = [int(np.prod(output.shape, dtype=int)) for output in outputs]
     ends = np.cumsum(sizes)
     parts = [y[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""A form with its derivatives, as a problem that `minimize` solves."""
+"""A form with its derivatives, as a problem for `minimize`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .expression import Expression, Leaf, Parameter, Variable
 from .form import Form
 from .graph import Evaluation, Graph
 
-_KEPT = 3  # points: the iterate of a solver, a trial point, and one more for differences
+_KEPT = 3  # points: a solver's iterate, a trial point, and one more for differences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,9 @@ class Group(Block):
     value, jacobian_product, directional, hessian_product, gradients : callable
         The vector and its derivatives.
     group : int
-        Its number among the vectors that parameters are derived for.
+        Its number among the vectors whose derivatives by parameters are taken.
     array_shape : tuple of int
-        The shape of the values as an array, for the map of a term.
+        Shape of the values as an array, for the map of a term.
     """
 
     group: int
@@ -50,19 +50,18 @@ class Group(Block):
 
 
 class Compiled:
-    """Computes all functions of a form together, and keeps what it computed at the last few points.
+    """Compute all functions of a form together, and cache the last few points.
 
-    It also gives the derivatives of all functions with respect to parameters, which are the data of the
-    problem.
+    It also computes the derivatives of all functions with respect to parameters, the data of the problem.
 
     Parameters
     ----------
     form : Form
         The functions.
     variables : sequence of Variable
-        The unknowns. One is a point by itself; several are a dictionary by name.
+        The unknowns. A single variable is the point itself; several are a dictionary by name.
     data : mapping, optional
-        The values of parameters by name; by default those that they have now.
+        The values of parameters by name; by default the current ones.
 
     Attributes
     ----------
@@ -89,7 +88,7 @@ class Compiled:
         nodes = self._graph.nodes
         self.parameters = [node for node in nodes if isinstance(node, Parameter)]
         given = {} if data is None else data
-        # Parameters keep these values: what is known at a point must not mix two of them.
+        # Parameters keep these values, because cached points must not mix different values.
         self.data = {p.name: np.asarray(given.get(p.name, held_value(p)), float) for p in self.parameters}
         self._leaves = {
             k: self.data[nodes[k].name] if isinstance(nodes[k], Parameter) else held_value(nodes[k])
@@ -99,13 +98,13 @@ class Compiled:
 
     @property
     def manifold(self) -> Manifold:
-        """Where the point lies."""
+        """The manifold of the point."""
         if len(self.variables) == 1:
             return self.variables[0].manifold
         return Product({variable.name: variable.manifold for variable in self.variables})
 
     def problem(self, *, convex: bool) -> Problem:
-        """Return the problem for `minimize`; `convex` says that it is proved along geodesics."""
+        """Return the problem for `minimize`; `convex` means that convexity along geodesics is proved."""
         form = self.form
         problem = Problem(
             self.manifold,
@@ -139,7 +138,7 @@ class Compiled:
         return np.concatenate([np.ravel(parts[k]) for k in self._groups[group]])
 
     def _split(self, group: int, w: Array) -> dict[int, Array]:
-        """Return the parts of a vector that belong to each output of a group, by place."""
+        """Split a vector into the parts of each output of a group, by position."""
         found, start = {}, 0
         for k in self._groups[group]:
             size = int(np.prod(self._shapes[k], dtype=int))
@@ -158,7 +157,7 @@ class Compiled:
         return graph.at([*self.parts(x), *self.data.values()], leaves)
 
     def _weights(self, cost: float, vectors: Sequence[Array]) -> dict[int, Array]:
-        """Return the weights of all outputs, given one vector per group of constraints that there is."""
+        """Return the weights of all outputs, given one vector per nonempty group of constraints."""
         weights = {0: np.asarray(cost)}
         groups = (group for group, places in enumerate(self._groups) if group and len(places))
         for group, w in zip(groups, vectors, strict=True):
@@ -186,7 +185,7 @@ class Compiled:
         return {name: a + b for name, a, b in zip(self.data, bent, straight, strict=True)}
 
     def gradient(self, x: Point, weights: dict[int, Array]) -> Vector:
-        """Return the Euclidean gradient of a weighted sum of outputs, given by their places."""
+        """Return the Euclidean gradient of a weighted sum of outputs, given by their positions."""
         return self.made(self.at(x).gradient(self._spread(weights)))
 
     def hessian_product(self, x: Point, weights: dict[int, Array], u: Vector) -> Vector:
@@ -194,7 +193,7 @@ class Compiled:
         return self.made(self.at(x).hessian_product(self._spread(weights), self.parts(u)))
 
     def at(self, x: Point) -> Evaluation:
-        """Return the values of all outputs at a point, computed once."""
+        """Return the values of all outputs at a point, cached."""
         parts = self.parts(x)
         key = b"|".join(part.tobytes() for part in parts)
         if key not in self._known:
@@ -204,13 +203,13 @@ class Compiled:
         return self._known[key]
 
     def parts(self, x: Any) -> list[Array]:
-        """Return a point or vector as a list of arrays, one per variable."""
+        """Split a point or vector into a list of arrays, one per variable."""
         if len(self.variables) == 1:
             return [np.asarray(x)]
         return [np.asarray(x[variable.name]) for variable in self.variables]
 
     def made(self, parts: list[Array]) -> Any:
-        """Return a list of arrays, one per variable, as a point or vector."""
+        """Join a list of arrays, one per variable, into a point or vector."""
         if len(self.variables) == 1:
             return parts[0]
         return {variable.name: part for variable, part in zip(self.variables, parts, strict=True)}

@@ -1,7 +1,7 @@
 """Expressions: variables, parameters and constants, and atoms applied to them.
 
-An expression is a node of a graph without cycles. It knows its shape, what is proved about it (`facts`), and
-how it is written. Values and derivatives are computed by `graph`.
+An expression is a node of an acyclic graph. It has a shape, proved `facts` and a written form. `graph`
+computes values and derivatives.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from .facts import Curvature, Facts, Geometry, Sign, Step, apply_rules, between_
 from .graph import Graph, nodes_of
 
 OPERATORS: dict[str, Callable[..., Expression]] = {}
-"""What the operators of Python do to expressions; `atoms` fills it."""
+"""The implementations of Python's operators for expressions, filled in by `atoms`."""
 
-_LONGEST_TEXT = 1000  # letters: no reader wants more
+_LONGEST_TEXT = 1000  # letters, enough for any reader
 _numbers = itertools.count(1)
 _EPS = float(np.finfo(float).eps)
 _FLAT = (Euclidean, Symmetric, SkewSymmetric)
 _CONVEX_SETS = (*_FLAT, SPD, PositiveOrthant, Simplex)
-"""Manifolds that are also convex sets, on which convexity along straight lines means something."""
+"""Manifolds that are also convex sets, where convexity along straight lines makes sense."""
 
 
 class Expression(ABC):
-    """A formula in variables, with a value, derivatives, and a proof of what it is.
+    """A formula in variables, with a value, derivatives, and a proof of its curvature.
 
-    Expressions are written with operators (``+``, ``-``, ``*``, ``/``, ``**``, ``@``, ``[]``) and with the
-    functions of `geodual.model`. Comparing two with ``<=``, ``>=``, ``==``, ``<<`` or ``>>`` makes a
+    Write expressions with operators (``+``, ``-``, ``*``, ``/``, ``**``, ``@``, ``[]``) and with the
+    functions of `geodual.model`. A comparison with ``<=``, ``>=``, ``==``, ``<<`` or ``>>`` makes a
     constraint.
 
     Attributes
@@ -54,9 +54,9 @@ class Expression(ABC):
     shape : tuple of int
         Shape of the value.
     symmetric : bool
-        Whether the value is a symmetric matrix; such expressions are compared in the Löwner order.
+        Whether the value is a symmetric matrix; these expressions are compared in the Löwner order.
     value : array or None
-        The value at the current values of the variables; None while one of them has none.
+        The value at the current values of the variables; None if a variable has no value.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class Expression(ABC):
     (True, False)
     """
 
-    __array_ufunc__ = None  # numpy leaves operators with arrays to us
+    __array_ufunc__ = None  # so that numpy leaves operators with arrays to this class
     __hash__ = object.__hash__
 
     atom: Atom | None = None
@@ -94,7 +94,7 @@ class Expression(ABC):
 
     @property
     def value(self) -> Any:
-        """The value at the current values of the variables; None while one of them has none."""
+        """The value at the current values of the variables; None if a variable has no value."""
         leaves = {id(leaf): leaf.held for leaf in nodes_of([self]) if isinstance(leaf, Leaf)}
         if any(held is None for held in leaves.values()):
             return None
@@ -103,7 +103,7 @@ class Expression(ABC):
         return graph.at([], known).outputs()[0]
 
     def facts(self, geometry: Geometry = "geodesic") -> Facts:
-        """Return what is proved about the expression along geodesics, or along straight lines."""
+        """Return the facts proved about the expression along geodesics, or along straight lines."""
         if geometry not in self._facts:
             for node in nodes_of([self]):
                 if geometry not in node._facts:
@@ -111,7 +111,7 @@ class Expression(ABC):
         return self._facts[geometry]
 
     def argument_facts(self, geometry: Geometry) -> list[Facts]:
-        """Return the facts about the arguments; none for a leaf."""
+        """Return the facts about the arguments; empty for a leaf."""
         return []
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Expression(ABC):
         Parameters
         ----------
         geometry : {"geodesic", "euclidean"}
-            Along the geodesics of the manifolds, or along straight lines.
+            Whether along the geodesics of the manifolds, or along straight lines.
         """
         return self.facts(geometry).plain.curvature.is_convex
 
@@ -134,7 +134,7 @@ class Expression(ABC):
         Parameters
         ----------
         geometry : {"geodesic", "euclidean"}
-            Along the geodesics of the manifolds, or along straight lines.
+            Whether along the geodesics of the manifolds, or along straight lines.
         """
         return self.facts(geometry).plain.curvature.is_concave
 
@@ -144,12 +144,12 @@ class Expression(ABC):
         Parameters
         ----------
         geometry : {"geodesic", "euclidean"}
-            Along the geodesics of the manifolds, or along straight lines.
+            Whether along the geodesics of the manifolds, or along straight lines.
         """
         return self.facts(geometry).plain.curvature.is_affine
 
     def variables(self) -> list[Variable]:
-        """Return the variables of the expression, in the order in which they first appear."""
+        """Return the variables of the expression, in order of first appearance."""
         return [node for node in nodes_of([self]) if isinstance(node, Variable)]
 
     @property
@@ -231,13 +231,13 @@ class Expression(ABC):
         texts: dict[int, str] = {}
         for node in nodes_of([self]):
             text = node.written(*(texts[id(arg)] for arg in node.args))
-            # Parts that occur twice are written twice: without a limit, texts could double at every step.
+            # Repeated parts are written repeatedly: without a limit, texts could double at every step.
             texts[id(node)] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]} …"
         return texts[id(self)]
 
     @abstractmethod
     def written(self, *args: str) -> str:
-        """Return how the expression is written, given how its arguments are."""
+        """Format the expression, given its formatted arguments."""
 
 
 class Application(Expression):
@@ -288,7 +288,7 @@ class Application(Expression):
 
 
 def apply(atom: Atom, *args: Any) -> Expression:
-    """Apply an atom to arguments, for atoms of your own.
+    """Apply your own atom to arguments.
 
     Parameters
     ----------
@@ -302,6 +302,10 @@ def apply(atom: Atom, *args: Any) -> Expression:
     Expression
         The value.
 
+    See Also
+    --------
+    Atom : Base class of your own atoms.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -314,7 +318,7 @@ def apply(atom: Atom, *args: Any) -> Expression:
 
 
 class Leaf(Expression):
-    """A leaf of the graph: it has a value of its own."""
+    """A leaf of the graph, with its own value."""
 
     def __init__(self, shape: tuple[int, ...], symmetric: bool, name: str) -> None:
         super().__init__(shape, symmetric)
@@ -331,12 +335,12 @@ class Variable(Leaf):
     Parameters
     ----------
     manifold : Manifold
-        Where it lies.
+        The manifold of its values.
     name : str, optional
-        How it is written, and its key in points of problems with several variables.
+        Its name in formulas, and its key in points of problems with several variables.
     center, radius : array and float, optional
-        On a `Sphere`: the variable stays within this distance of a point. Functions on a sphere are convex
-        at most within a hemisphere, so proofs need it. Problems add it as a constraint.
+        On a `Sphere`, a ball that contains the variable. Functions on a sphere are convex at most within a
+        hemisphere, so proofs need it. Problems add it as a constraint.
 
     Attributes
     ----------
@@ -345,11 +349,12 @@ class Variable(Leaf):
     name : str
         The name.
     value : array or None
-        The solution, once a problem with this variable was solved. Set it to choose where a solve starts.
+        The solution, after a problem with this variable is solved. Set it to choose the start of a solve.
 
     See Also
     --------
     Parameter : A constant that may change between solves.
+    Constant : Fixed numbers.
 
     Examples
     --------
@@ -385,12 +390,12 @@ class Variable(Leaf):
         if not isinstance(self.manifold, Sphere):
             raise ValueError("`center` and `radius` are for variables on a `Sphere`; use a constraint.")
         if center is None or radius is None or not 0.0 < float(radius) < 0.5 * np.pi:
-            raise ValueError("Give both `center` and `radius`, the radius between 0 and π/2.")
+            raise ValueError("Give both `center` and `radius`, with a radius between 0 and π/2.")
         return self.manifold.check_point(center), float(radius)
 
     @property
     def value(self) -> Any:
-        """The value; set it to choose where a solve starts."""
+        """The value; set it to choose the start of a solve."""
         return self.held
 
     @value.setter
@@ -427,7 +432,12 @@ class Constant(Leaf):
     value : array or number
         The numbers.
     name : str, optional
-        How it is written.
+        Its name in formulas.
+
+    See Also
+    --------
+    Parameter : Numbers that may change between solves.
+    Variable : An unknown.
 
     Examples
     --------
@@ -458,31 +468,32 @@ class Constant(Leaf):
 
 
 class Parameter(Leaf):
-    """A constant whose numbers may change between solves, and with respect to which results are derived.
+    """A constant that may change between solves; results can be differentiated with respect to it.
 
-    What is proved must hold for every value, so its sign has to be declared.
+    A proof must hold for every value, so declare the sign if the proof needs it.
 
     Parameters
     ----------
     *shape : int
-        Shape of the value; none for a number.
+        Shape of the value; empty for a number.
     name : str, optional
-        How it is written.
+        Its name in formulas.
     value : array, optional
-        The first value.
+        The initial value.
     nonneg, pos : bool
-        Declare that no entry is negative, or that all are positive.
+        Declare that all entries are nonnegative, or positive.
     PSD : bool
-        Declare that it is a symmetric positive semidefinite matrix.
+        Declare that the value is a symmetric positive semidefinite matrix.
 
     Attributes
     ----------
     value : array or None
-        The current value. A value that contradicts a declaration is an error.
+        The current value. A value that contradicts a declaration raises an error.
 
     See Also
     --------
-    Constant : Numbers that stay the same.
+    Constant : Fixed numbers.
+    Variable : An unknown.
 
     Examples
     --------
@@ -541,7 +552,7 @@ class Constraint:
     left, right : Expression
         Both sides.
     relation : {"<=", "==", "<<"}
-        How they are compared; ``left << right`` says that the difference is positive semidefinite.
+        The kind of comparison; ``left << right`` means that ``right - left`` is positive semidefinite.
 
     See Also
     --------
@@ -572,12 +583,12 @@ class Constraint:
             )
         if self.left.shape != self.right.shape and () not in (self.left.shape, self.right.shape):
             raise ValueError(
-                f"Both sides of a constraint need one shape, got {self.left.shape} and {self.right.shape}."
+                f"Both sides of a constraint need equal shapes, got {self.left.shape} and {self.right.shape}."
             )
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "A constraint has no truth value; write two constraints in place of a <= x <= b, and compare "
+            "A constraint has no truth value; write two constraints instead of a <= x <= b, and compare "
             "expressions for identity with `is`."
         )
 
@@ -586,7 +597,7 @@ class Constraint:
 
 
 def as_expression(value: Any) -> Expression:
-    """Return an expression; numbers and arrays become constants."""
+    """Convert numbers and arrays to constants; return expressions unchanged."""
     return value if isinstance(value, Expression) else Constant(value)
 
 
@@ -599,7 +610,7 @@ def _constant_facts(sign: Sign, entries: Sign, numbers: Array | None, is_matrix:
 
 
 def on_convex_set(variable: Variable) -> bool:
-    """Return whether the manifold of a variable is a convex set too."""
+    """Return whether the manifold of a variable is also a convex set."""
     return isinstance(variable.manifold, _CONVEX_SETS)
 
 

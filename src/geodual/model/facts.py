@@ -1,15 +1,16 @@
-"""What is proved about an expression: its sign, and how it bends along geodesics.
+"""Facts proved about an expression: its sign, and its curvature along geodesics.
 
-One set of rules serves both kinds of convexity. A function bends with respect to a *mean* of its values:
+One set of rules serves both kinds of convexity. Curvature is with respect to a *mean* of values:
 
 - plain: f(γ(t)) ≤ (1 − t) f(γ(0)) + t f(γ(1)), the usual convexity;
 - log: f(γ(t)) ≤ f(γ(0)) #ₜ f(γ(1)), with the geometric mean #ₜ of positive numbers or positive definite
-  matrices in place of the arithmetic one.
+  matrices instead of the arithmetic one.
 
-Matrices are compared in the Löwner order, other arrays entry by entry. Along the geodesics of positive
-definite matrices X itself is affine in the log sense; along straight lines it is affine in the plain sense.
-All else follows from what atoms do to each mean, and from A #ₜ B ≼ (1 − t) A + t B. A third mean, "own", is
-the point γ(t) itself: functions of a variable such as its distance from a point ask for nothing else.
+Matrices are compared in the Löwner order, other arrays entry by entry. Along geodesics of positive definite
+matrices, X itself is affine in the log sense; along straight lines, it is affine in the plain sense.
+Everything else follows from the effect of atoms on each mean, and from A #ₜ B ≼ (1 − t) A + t B. A third
+mean, "own", is the point γ(t) itself: functions of a variable, such as its distance from a point, need only
+this one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ Geometry = Literal["geodesic", "euclidean"]
 
 
 class Curvature(Enum):
-    """How a function bends with respect to a mean of its values.
+    """The curvature of a function with respect to a mean of its values.
+
+    See Also
+    --------
+    Sign : The sign of an expression.
+    Facts : All facts about an expression.
 
     Examples
     --------
@@ -48,17 +54,17 @@ class Curvature(Enum):
 
     @property
     def is_convex(self) -> bool:
-        """Whether the function is convex; affine ones are."""
+        """Whether the function is convex, as affine functions are."""
         return self.is_affine or self is Curvature.CONVEX
 
     @property
     def is_concave(self) -> bool:
-        """Whether the function is concave; affine ones are."""
+        """Whether the function is concave, as affine functions are."""
         return self.is_affine or self is Curvature.CONCAVE
 
     @staticmethod
     def of(convex: bool, concave: bool) -> Curvature:
-        """Return the curvature of a function that is known to be convex, concave, both or neither."""
+        """Return the curvature of a function known to be convex, concave, both or neither."""
         if convex and concave:
             return Curvature.AFFINE
         return Curvature.CONVEX if convex else Curvature.CONCAVE if concave else Curvature.UNKNOWN
@@ -66,6 +72,11 @@ class Curvature(Enum):
 
 class Sign(Enum):
     """The sign of all entries or, for symmetric matrices, of all eigenvalues.
+
+    See Also
+    --------
+    Curvature : The curvature of an expression.
+    Facts : All facts about an expression.
 
     Examples
     --------
@@ -97,7 +108,7 @@ class Sign(Enum):
 
     @property
     def monotone(self) -> int:
-        """How a product with a constant of this sign depends on the other factor."""
+        """The monotonicity of a product with a constant of this sign in the other factor."""
         return 1 if self.is_nonnegative else -1 if self.is_nonpositive else 0
 
     def plus(self, other: Sign) -> Sign:
@@ -131,22 +142,27 @@ _NEGATED = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What an atom does to means: a claim with a source.
+    """A claim about the effect of an atom on means, with its source.
 
     Attributes
     ----------
     takes, gives : {"plain", "log", "own"}
         The mean of the arguments, and that of the value.
     curvature : Curvature
-        How the atom bends with respect to these means.
+        The curvature of the atom with respect to these means.
     monotone : tuple of {-1, 0, 1}
-        Whether the atom falls (−1) or grows (1) in each argument; 0 if neither is known.
+        Whether the atom is decreasing (−1) or increasing (1) in each argument; 0 if unknown.
     reason : str
         The claim in words.
     source : str
-        Where it is proved.
+        Source of the proof.
     remedy : str
-        What would make the atom monotone, where it is not.
+        What would make the atom monotone, if it is not.
+
+    See Also
+    --------
+    Atom : Its `rules` return them.
+    Curvature : The curvatures.
 
     Examples
     --------
@@ -167,16 +183,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a proof: a curvature, and what it follows from.
+    """A step of a proof: a curvature, and its justification.
 
     Attributes
     ----------
     curvature : Curvature
-        What is proved.
+        The proved curvature.
     reason, source : str
-        The rule in words, and where it is proved.
+        The rule in words, and its source.
     needs : {"plain", "log", "own"}
-        The mean with respect to which the arguments were looked at.
+        The mean used for the arguments.
     """
 
     curvature: Curvature = Curvature.UNKNOWN
@@ -187,30 +203,36 @@ class Step:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is known about an expression along the geodesics of one geometry.
+    """The facts known about an expression along the geodesics of one geometry.
 
     Attributes
     ----------
     sign : Sign
-        Of the eigenvalues of a symmetric matrix, or of the entries of any other array.
+        Sign of the eigenvalues of a symmetric matrix, or of the entries of another array.
     entries : Sign
-        Of the entries.
+        Sign of the entries.
     is_matrix : bool
         Whether the expression is a symmetric matrix, compared in the Löwner order.
     plain, log : Step
-        How the expression bends with respect to each mean. The log mean is about nonnegative values.
+        Curvature of the expression with respect to each mean. The log mean is for nonnegative values.
     rate : float or None
-        Along every geodesic of unit speed the expression is Σ wᵢ exp(rᵢ t) with wᵢ ≥ 0 and −rate ≤ rᵢ ≤ rate.
+        Along every geodesic of unit speed, the expression is Σ wᵢ exp(rᵢ t) with wᵢ ≥ 0 and −rate ≤ rᵢ ≤
+        rate.
     third : float or None
-        Along every geodesic of unit speed φ‴ lies between −third · φ″ and third · φ″.
+        Along every geodesic of unit speed, φ‴ is between −third · φ″ and third · φ″.
     modulus : dict
-        For each variable a number m such that φ″ ≥ Σ m ‖velocity of the variable‖².
+        A number m per variable, with φ″ ≥ Σ m ‖velocity of the variable‖².
     isometry : Variable or None
         A variable of which the expression is an isometric affine image.
     numbers : array or None
-        The value of a constant; None for parameters, too, which may change.
+        The value of a constant; None for parameters, which may change.
     own : Step
-        Affine for variables and constants.
+        The step for the mean "own": affine for variables and constants.
+
+    See Also
+    --------
+    Expression : Has facts.
+    Rule : The rules from which facts follow.
 
     Examples
     --------
@@ -234,7 +256,7 @@ class Facts:
     is_matrix: bool = False
 
     def step(self, mean: Mean) -> Step:
-        """Return how the expression bends with respect to a mean."""
+        """Return the step for the curvature with respect to a mean."""
         return {"plain": self.plain, "log": self.log, "own": self.own}[mean]
 
     @property
@@ -244,7 +266,7 @@ class Facts:
 
     @property
     def by_entries(self) -> Facts:
-        """The facts about single entries; those of a symmetric matrix need not grow or bend as it does."""
+        """The facts about single entries, which may differ from those of a symmetric matrix as a whole."""
         if not self.is_matrix:
             return self
         affine, fixed = self.plain.curvature.is_affine, self.is_constant and self.entries.is_nonnegative
@@ -262,7 +284,7 @@ class Facts:
 
 
 def apply_rules(rules: Sequence[Rule], args: Sequence[Facts], gives: Mean) -> Step:
-    """Return what the rules of an atom prove about its value, with respect to one mean."""
+    """Apply the rules of an atom: return what they prove about its value, with respect to one mean."""
     best = Step()
     for rule in rules:
         if rule.gives != gives:
@@ -282,14 +304,14 @@ def apply_rules(rules: Sequence[Rule], args: Sequence[Facts], gives: Mean) -> St
 
 
 def _suits(rule: Rule, args: Sequence[Facts], *, convex: bool) -> bool:
-    """Return whether the arguments bend so that the value is convex, or concave."""
+    """Return whether the curvatures of the arguments make the value convex, or concave."""
     return all(
         suits(arg, rule.takes, grows, convex=convex) for arg, grows in zip(args, rule.monotone, strict=True)
     )
 
 
 def suits(arg: Facts, mean: Mean, grows: int, *, convex: bool) -> bool:
-    """Return whether an argument keeps a function convex (or concave) that grows or falls in it."""
+    """Return whether an argument preserves convexity (or concavity) of a function monotone in it."""
     curvature = arg.step(mean).curvature
     if arg.is_constant or curvature.is_affine:
         return True
@@ -299,7 +321,7 @@ def suits(arg: Facts, mean: Mean, grows: int, *, convex: bool) -> bool:
 
 
 def between_means(plain: Step, log: Step, sign: Sign) -> tuple[Step, Step]:
-    """Add what the inequality of the geometric and the arithmetic mean proves."""
+    """Add what follows from the inequality between the geometric and the arithmetic mean."""
     if log.curvature.is_convex and not plain.curvature.is_convex:
         both = plain.curvature is Curvature.CONCAVE
         plain = _weaker(log, Curvature.of(True, both), "so it is convex")
@@ -310,5 +332,5 @@ def between_means(plain: Step, log: Step, sign: Sign) -> tuple[Step, Step]:
 
 
 def _weaker(step: Step, curvature: Curvature, conclusion: str) -> Step:
-    """Return the step that follows from one about the other mean, by A #ₜ B ≼ (1 − t) A + t B."""
+    """Return the step that follows from that of the other mean, by A #ₜ B ≼ (1 − t) A + t B."""
     return Step(curvature, f"{step.reason}; {conclusion}", step.source, step.needs)

@@ -1,6 +1,6 @@
-"""From formulas to what solvers take: a smooth cost, inequalities, equalities, and terms with a prox.
+"""Convert formulas for solvers: a smooth cost, inequalities, equalities, and terms with a prox.
 
-A constraint a ≤ b becomes a − b ≤ 0 or, where that proves more, log a − log b ≤ 0.
+A constraint a ≤ b becomes a − b ≤ 0 or, if that proves more, log a − log b ≤ 0.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .facts import Geometry, Sign
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a proof of convexity has to show.
+    """A claim that a proof of convexity must show.
 
     Attributes
     ----------
     title : str
-        What it is about, in words.
+        The subject of the claim, in words.
     expression : Expression
-        What has to be convex.
+        The expression that must be convex.
     affine : bool
-        Whether it has to be affine.
+        Whether it must be affine.
     """
 
     title: str
@@ -47,18 +47,18 @@ class Claim:
 
 @dataclass
 class Form:
-    """A problem as solvers take it.
+    """A problem in the form for solvers.
 
     Attributes
     ----------
     cost : Expression
         The smooth part of the cost.
     inequalities, equalities : list of Expression
-        What must be ≤ 0, and what must be 0, entry by entry.
+        Expressions that must be ≤ 0, and expressions that must be 0, entry by entry.
     terms : list of pairs of Function and Expression
-        Functions with a proximal operator, and what they are applied to.
+        Functions with a proximal operator, and their arguments.
     claims : list of Claim
-        What has to be proved for the problem to be convex.
+        Claims that together prove the problem to be convex.
     """
 
     cost: Expression
@@ -75,7 +75,7 @@ class Form:
 def make_form(
     cost: Expression, constraints: Sequence[Constraint], variables: Sequence[Variable], geometry: Geometry
 ) -> Form:
-    """Return the form of a problem that proves most about it in a geometry."""
+    """Return the form of a problem that proves the most in a geometry."""
     smooth, terms = _split_cost(cost)
     form = Form(smooth, terms=terms, claims=[Claim("the cost", cost)])
     for constraint in constraints:
@@ -121,7 +121,7 @@ def _log_curved(a: Expression, b: Expression, geometry: Geometry, equal: bool = 
 
 
 def _smooth_sides(left: Expression, right: Expression) -> tuple[Expression, Expression]:
-    """Return an equivalent constraint without kinks: a maximum by its entries, distances by their squares."""
+    """Return an equivalent constraint without kinks: entries for a maximum, squares for distances."""
     if isinstance(left.atom, LargestEntry) and isinstance(right, Constant):
         return left.args[0], Constant(right.array.min())
     if isinstance(left.atom, LargestEntry) and right.shape == ():
@@ -133,7 +133,7 @@ def _smooth_sides(left: Expression, right: Expression) -> tuple[Expression, Expr
 
 
 def _split_cost(cost: Expression) -> tuple[Expression, list[tuple[Function, Expression]]]:
-    """Return the smooth part of a sum, and its terms with kinks."""
+    """Split a sum into its smooth part and its terms with kinks."""
     parts = cost.args if isinstance(cost.atom, Add) else (cost,)
     smooth: Expression = Constant(0.0)
     terms = []
@@ -147,7 +147,7 @@ def _split_cost(cost: Expression) -> tuple[Expression, list[tuple[Function, Expr
 
 
 def _as_term(part: Expression) -> tuple[Function, Expression] | None:
-    """Return a part with kinks as a function with a prox, of a smooth map."""
+    """Return a term with kinks as a function with a prox, applied to a smooth map."""
     weight = 1.0
     if isinstance(part.atom, Multiply) and isinstance(part.args[0], Constant) and not part.args[0].shape:
         weight, part = float(part.args[0].array), part.args[1]

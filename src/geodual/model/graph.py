@@ -1,4 +1,4 @@
-"""Values and derivatives of expressions: one sweep forwards, one backwards, and both for Hessian products."""
+"""Values and derivatives of expressions: one forward sweep, one backward, and both for Hessian products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geodual.arrays import Array
 
 
 def nodes_of(outputs: Iterable[Any]) -> list[Any]:
-    """Return all nodes that the outputs are made of, arguments before what is made of them."""
+    """Return all nodes of the outputs in topological order, arguments first."""
     order: dict[int, Any] = {}
     stack = [(node, False) for node in reversed(list(outputs))]
     while stack:  # not by recursion: sums may be deep
@@ -27,12 +27,12 @@ def nodes_of(outputs: Iterable[Any]) -> list[Any]:
 
 
 class Graph:
-    """Computes several expressions and their derivatives with respect to some of the leaves.
+    """Compute several expressions and their derivatives with respect to some of the leaves.
 
     Parameters
     ----------
     outputs : sequence of Expression
-        What to compute.
+        The expressions to compute.
     inputs : sequence of Expression
         The leaves with respect to which derivatives are taken. All other leaves keep their values.
     """
@@ -49,11 +49,11 @@ class Graph:
             self.moves[k] = k in self.inputs or any(self.moves[j] for j in self.args[k])
 
     def at(self, point: Sequence[Array], leaves: Mapping[int, Array]) -> Evaluation:
-        """Return the values at a point: one array per input, and by place those of all other leaves."""
+        """Evaluate at a point: one array per input, and those of all other leaves by position."""
         return Evaluation(self, point, leaves)
 
     def other_leaves(self) -> list[int]:
-        """Return the places of the leaves that are no inputs."""
+        """Return the positions of the leaves that are not inputs."""
         return [k for k, node in enumerate(self.nodes) if not node.args and k not in self.inputs]
 
 
@@ -63,7 +63,7 @@ class Evaluation:
     Attributes
     ----------
     values : list of array
-        One per node.
+        One array per node.
     """
 
     def __init__(self, graph: Graph, point: Sequence[Array], leaves: Mapping[int, Array]) -> None:
@@ -88,7 +88,7 @@ class Evaluation:
         return [self.values[k] for k in self.graph.outputs]
 
     def along(self, directions: Sequence[Array]) -> list[Array]:
-        """Return how the outputs change along directions of the inputs."""
+        """Return the changes of the outputs along directions of the inputs."""
         tangents = self._forwards(directions)
         shapes = [np.shape(self.values[k]) for k in self.graph.outputs]
         found = [tangents[k] for k in self.graph.outputs]
@@ -155,7 +155,7 @@ class Evaluation:
         return self._weights[1]
 
     def _collected(self, found: list[Array | None]) -> list[Array]:
-        """Return what reached the inputs; symmetric in symmetric ones."""
+        """Return the gradients with respect to the inputs, symmetric for symmetric inputs."""
         graph, gathered = self.graph, []
         for k in graph.inputs:
             part = found[k]

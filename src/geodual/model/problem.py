@@ -1,4 +1,4 @@
-"""Problems as formulas: what to minimize, subject to which constraints, and what is proved about it."""
+"""Problems as formulas: an objective, constraints, and a proof of convexity."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ class Minimize:
     expression : Expression
         A number.
 
+    See Also
+    --------
+    Maximize : The opposite.
+    Problem : Takes an objective.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -58,20 +63,25 @@ class Minimize:
         return f"{self.verb} {self.expression}"
 
     def cost(self, geometry: Geometry) -> Expression:
-        """Return what is minimized."""
+        """Return the expression to minimize."""
         return self.expression
 
 
 class Maximize(Minimize):
     """The objective to maximize an expression.
 
-    The cost of the solve is the negative of the expression, or the negative of its logarithm where only that
-    is convex, as for a monomial of a geometric program.
+    The cost of the solve is the negative of the expression, or of its logarithm if only that is convex, as
+    for a monomial of a geometric program.
 
     Parameters
     ----------
     expression : Expression
         A number.
+
+    See Also
+    --------
+    Minimize : The opposite.
+    Problem : Takes an objective.
 
     Examples
     --------
@@ -95,12 +105,12 @@ class Maximize(Minimize):
 
 
 class Problem:
-    """A problem written as a formula, with a proof of convexity where there is one.
+    """A problem written as a formula, with a proof of convexity if there is one.
 
     Parameters
     ----------
     objective : Minimize or Maximize
-        What to optimize.
+        The objective.
     constraints : sequence of Constraint, optional
         Comparisons of expressions.
 
@@ -111,11 +121,13 @@ class Problem:
     constraints : tuple of Constraint
         The constraints.
     variables : list of Variable
-        The unknowns, in the order in which they first appear.
+        The unknowns, in order of first appearance.
 
     See Also
     --------
-    geodual.optimize.Problem : The same with functions and derivatives that you write.
+    geodual.optimize.Problem : The same, with handwritten functions and derivatives.
+    Minimize, Maximize : The objective.
+    ModelResult : What `solve` returns.
 
     References
     ----------
@@ -123,7 +135,7 @@ class Problem:
 
     Examples
     --------
-    The matrix of largest determinant with a bounded trace, as in the guide to `minimize`:
+    The matrix of largest determinant with a bounded trace, as in the example of `minimize`:
 
     >>> import numpy as np
     >>> import geodual.model as gm
@@ -166,17 +178,17 @@ class Problem:
 
     @property
     def proved(self) -> Geometry | None:
-        """The geometry in which convexity is proved; None if it is proved in neither."""
+        """The geometry in which convexity is proved; None if there is none."""
         return "geodesic" if self.is_dgcp() else "euclidean" if self.is_dcp() else None
 
     def explain(self, geometry: Geometry | None = None) -> str:
-        """Return the proof as a tree, with the rule at each node, or where it stops.
+        """Return the proof as a tree, with the rule at each node, or the point where it stops.
 
         Parameters
         ----------
         geometry : {"geodesic", "euclidean"}, optional
-            Along the geodesics of the manifolds, or along straight lines. By default that in which the
-            problem is proved to be convex, or geodesics.
+            Along the geodesics of the manifolds, or along straight lines. By default, the geometry in which
+            the problem is proved to be convex, otherwise geodesics.
 
         Returns
         -------
@@ -204,35 +216,34 @@ class Problem:
         Returns
         -------
         geodual.optimize.Problem
-            With several variables its points are dictionaries by name. Parameters keep the values that they
-            have now.
+            With several variables, its points are dictionaries by name. Parameters keep their current values.
         """
         return self._compiled()[0].problem(convex=self._declared())
 
     def start(self) -> Point:
-        """Return where a solve starts: the values of the variables, or the middle of their manifolds."""
+        """Return the start of a solve: the values of the variables, or centers of their manifolds."""
         points = [_start(v) if v.value is None else v.value for v in self.variables]
         if len(points) == 1:
             return points[0]
         return {variable.name: point for variable, point in zip(self.variables, points, strict=True)}
 
     def solve(self, **options: Any) -> ModelResult:
-        """Solve the problem, and bound from below what any feasible point costs.
+        """Solve the problem, and compute a lower bound on the cost of all feasible points.
 
         Parameters
         ----------
         **options
-            Those of `geodual.optimize.minimize`, such as `tol`, `verbose`, `method` and `x0`.
+            Options of `geodual.optimize.minimize`, such as `tol`, `verbose`, `method` and `x0`.
 
         Returns
         -------
         ModelResult
-            As `minimize` returns it, with `proof`, `lower_bound` and `gap`. Variables take the values of the
+            The result of `minimize`, with `proof`, `lower_bound` and `gap`. The variables are set to the
             solution.
         """
         compiled, geometry = self._compiled()
         x0 = options.pop("x0", None)
-        # Not declared convex: what is proved needs no check along random geodesics.
+        # Not declared convex, because a proof needs no check along random geodesics.
         result = minimize(compiled.problem(convex=False), self.start() if x0 is None else x0, **options)
         for variable, value in zip(self.variables, compiled.parts(result.x), strict=True):
             variable.held = np.array(value)
@@ -281,7 +292,7 @@ def _check_constraints(constraints: Any) -> tuple[Constraint, ...]:
 
 
 def _start(variable: Variable) -> Any:
-    """Return a point in the middle of the manifold of a variable."""
+    """Return a central point of the manifold of a variable."""
     manifold = variable.manifold
     if isinstance(manifold, SPD):
         return np.eye(variable.shape[0])

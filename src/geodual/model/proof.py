@@ -1,4 +1,4 @@
-"""Proofs in words: why an expression is convex, as a tree, or where the proof stops."""
+"""Proofs in words: why an expression is convex, as a tree, or the point where the proof stops."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from .expression import Constant, Expression
 from .facts import Curvature, Geometry, Mean, Rule, Step, suits
 
 _LONGEST = 72  # letters of an expression
-_WIDEST = 4  # arguments of one kind that are shown, of sums of many
+_WIDEST = 4  # arguments of one kind to show in long sums
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Where a proof stops.
+    """The point where a proof stops.
 
     Attributes
     ----------
     expression : Expression
-        The smallest part about which nothing is known that is needed.
+        The smallest part that lacks a needed fact.
     wanted : str
-        What would be needed.
+        The missing fact.
     hint : str
-        What its rules ask for.
+        What its rules require.
     """
 
     expression: Expression
@@ -34,13 +34,13 @@ class Gap:
 
 
 def brief(expression: Expression) -> str:
-    """Return how an expression is written, cut where it is long."""
+    """Format an expression, shortened if it is long."""
     text = str(expression)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
 
 
 def tree(expression: Expression, geometry: Geometry) -> str:
-    """Return the proof about an expression, one line per node; parts that occur again are shown once."""
+    """Return the proof for an expression, one line per node; repeated parts are shown once."""
     expression.facts(geometry)
     lines: list[str] = []
     shown: set[tuple[int, Mean]] = set()
@@ -57,7 +57,7 @@ def tree(expression: Expression, geometry: Geometry) -> str:
 
 
 def _conclusion(step: Step, mean: Mean) -> str:
-    """Return what a step proves, by which rule, and where that is proved."""
+    """Return the conclusion of a step, its rule and its source."""
     words = [_words(step.curvature, mean), *([step.reason] if step.reason else [])]
     return ", ".join(words) + (f" [{step.source}]" if step.source else "")
 
@@ -65,9 +65,9 @@ def _conclusion(step: Step, mean: Mean) -> str:
 def _branches(
     node: Expression, geometry: Geometry, mean: Mean, rest: str
 ) -> list[tuple[Expression, Mean, str, str]]:
-    """Return the arguments of a node that are not constant, with what stands before their lines.
+    """Return the nonconstant arguments of a node, with the prefixes of their lines.
 
-    Of the many terms of a long sum, the first few are shown.
+    Only the first few terms of a long sum are shown.
     """
     moving = [arg for arg in node.args if not arg.facts(geometry).is_constant]
     kept = moving if len(moving) <= _WIDEST + 1 else moving[:_WIDEST]
@@ -85,12 +85,12 @@ def _words(curvature: Curvature, mean: Mean) -> str:
 
 
 def find_gap(expression: Expression, geometry: Geometry, *, affine: bool = False) -> Gap:
-    """Return the smallest part of an expression at which the proof that it is convex, or affine, stops."""
+    """Return the smallest part of an expression at which its proof of convexity (or affinity) stops."""
     return _find_gap(expression, geometry, not (affine and expression.is_convex(geometry)), "plain")
 
 
 def _find_gap(expression: Expression, geometry: Geometry, convex: bool, mean: Mean) -> Gap:
-    """Return where the proof of convexity (or concavity) with respect to a mean stops."""
+    """Return the gap in a proof of convexity (or concavity) with respect to a mean."""
     facts = expression.facts(geometry)
     atom, args = expression.atom, expression.argument_facts(geometry)
     wanted = ("" if mean == "plain" else "log-") + ("convex" if convex else "concave")
@@ -113,14 +113,14 @@ def _find_gap(expression: Expression, geometry: Geometry, convex: bool, mean: Me
 
 
 def _said(step: Step, mean: Mean) -> str:
-    """Return what is known about an expression without rules, as a sentence."""
+    """Return the known facts about an expression without rules, as a sentence."""
     if step.curvature is Curvature.UNKNOWN or not step.reason:
         return step.reason and f"{step.reason[0].upper()}{step.reason[1:]}."
     return f"It is {_words(step.curvature, mean)} ({step.reason})."
 
 
 def _hint(expression: Expression, rules: list[Rule], geometry: Geometry, convex: bool) -> str:
-    """Return what the rules of an atom ask of its arguments."""
+    """Return what the rules of an atom require of its arguments."""
     for rule in rules:
         if not (rule.curvature.is_convex if convex else rule.curvature.is_concave):
             other = "convex" if convex else "concave"

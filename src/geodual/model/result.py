@@ -1,4 +1,4 @@
-"""What solving a formula returns: the result of `minimize`, the proof, and a lower bound."""
+"""The result of solving a formula: that of `minimize`, with the proof and a lower bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .expression import Parameter
 
 @dataclass(frozen=True, eq=False)
 class ModelResult(Result):
-    """The outcome of `Problem.solve`: that of `minimize`, with a proof and a lower bound.
+    """The result of `Problem.solve`: that of `minimize`, with a proof and a lower bound.
 
     Attributes
     ----------
@@ -25,17 +25,17 @@ class ModelResult(Result):
     proof : str or None
         The proof of convexity; None if there is none.
     lower_bound : float or None
-        A number that no feasible point's cost is below, up to rounding errors. It is about `cost`, what was
-        minimized: for `Maximize` that is the negative of the objective, or of its logarithm. None if there is
-        no bound.
+        No feasible point costs less than this number, up to rounding errors. It is a bound on the minimized
+        `cost`: for `Maximize`, the negative of the objective, or of its logarithm. None if there is no bound.
     bound_reason : str
         How the bound follows, or why there is none.
     gap : float or None
-        By how much `cost` may exceed the smallest cost; None if there is no bound.
+        The most by which `cost` can exceed the smallest cost; None if there is no bound.
 
     See Also
     --------
     geodual.optimize.Result : All other attributes.
+    Problem : Its `solve` returns a `ModelResult`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class ModelResult(Result):
 
     @property
     def gap(self) -> float | None:
-        """By how much `cost` may exceed the smallest cost; None if there is no bound."""
+        """The most by which `cost` can exceed the smallest cost; None if there is no bound."""
         return None if self.lower_bound is None else max(self.cost - self.lower_bound, 0.0)
 
     def derivative(self, parameter: Any = None) -> Derivative:
@@ -68,11 +68,11 @@ class ModelResult(Result):
         Returns
         -------
         geodual.optimize.Derivative
-            Those of `x`, `cost` and the multipliers; the axes of the parameter come last.
+            The derivatives of `x`, `cost` and the multipliers; the axes of the parameter come last.
 
         Examples
         --------
-        The point of the line x₀ + x₁ = b closest to 0 is (b/2, b/2):
+        On the line x₀ + x₁ = b, the point closest to 0 is (b/2, b/2):
 
         >>> import geodual.model as gm
         >>> from geodual.manifolds import Euclidean

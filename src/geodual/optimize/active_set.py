@@ -1,11 +1,11 @@
-"""The polish: Newton's method on the KKT system of the active constraints.
+"""Polish a solution: Newton's method on the KKT system of the active constraints.
 
 Near a solution it converges quadratically, whereas the method of multipliers converges linearly. It needs
-only products with second derivatives. If active constraints are linearly dependent, it takes the smallest
+second derivatives only in products. If active constraints are linearly dependent, it takes the smallest
 multipliers.
 
-The gradients of the active constraints are the matrix J of the system. A small J is stored, and its Gram
-matrix J Jᵀ is factored once. Large ones, such as thousands of bounds, are never formed: products take one
+The gradients of the active constraints are the rows of a matrix J. A small J is stored, and its Gram matrix J
+Jᵀ is factored once. A large J, such as that of thousands of bounds, is never formed: a product takes one
 directional derivative, and Gram systems are solved by conjugate gradients.
 """
 
@@ -29,15 +29,15 @@ from .lagrangian import LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 from .trees import total
 
-_ENOUGH = 0.1  # share of the residual that a step must reach for another: Newton's method is faster still
-_CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
-_MANY = 100  # constraints from which a polish takes long
-_MANY_BELOW = 1e-6  # residual from which it may pay there
-_ROUNDING = 1e-13  # of projections, relative to what is projected
-_STORED = 4_000_000  # entries of J up to which it is stored: 32 MB
-_SHIFT = 1e-10  # of the Gram matrix, relative to its trace, so that dependent gradients break nothing
+_ENOUGH = 0.1  # share to which a step must reduce the residual to be followed by another
+_CG_ACCURACY = (1e-10, 1e-3)  # smallest and largest relative residual of conjugate gradients
+_MANY = 100  # number of constraints from which a polish is slow
+_MANY_BELOW = 1e-6  # residual below which it may then pay off
+_ROUNDING = 1e-13  # of projections, relative to the projected vector
+_STORED = 4_000_000  # largest number of entries of a stored J: 32 MB
+_SHIFT = 1e-10  # of the Gram matrix, relative to its trace, so that dependent gradients do no harm
 _ACCURACY = 1e-14  # relative residual of conjugate gradients on a Gram system
-_STEPS = 30  # of them at most: every projection takes as many products
+_STEPS = 30  # their maximum number: every projection takes as many products
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Polished:
 
 
 def polish_limit(constraints: ConstraintVector, point: EvaluatedPoint) -> float:
-    """Return the KKT residual below which a polish may pay; 0 where there can be none."""
+    """Return the KKT residual below which a polish may pay off; 0 if none is possible."""
     if not (point.frame.orthonormal and constraints.size and constraints.is_separable):
         return 0.0
     return _MANY_BELOW if constraints.size > _MANY else math.inf
@@ -76,10 +76,10 @@ def polish(
 
 
 def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: float) -> Polished | None:
-    """Take a Newton step on the constraints that look active; return None if that fails."""
+    """Take a Newton step on the constraints that seem active; return None if it fails."""
     augmented = units.lagrangian(constraints, best.y, penalty=penalty).at(best.point)
     # An inequality is active if the method of multipliers would give it a positive multiplier. An entry of a
-    # term is active if its prox does not move; the multipliers of other entries do not move instead.
+    # term is active if its prox does not move; for the other entries, the multipliers do not move.
     active = augmented.fixed_entries
     if active is None:
         return None
@@ -94,7 +94,7 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     try:
         point = constraints.evaluate(model.frame.move(direction))
     except UNDEFINED:
-        return None  # the step is too long: no solution is near yet
+        return None  # the step is too long: no solution is near
     kkt = measure_kkt(constraints, point, units.unscaled(y), units)
     return Polished(point, y, kkt, best.n_products + n_products)
 
@@ -108,7 +108,7 @@ def kkt_system(
 ) -> KKTSystem | None:
     """Return the KKT system of the active constraints; None if `active_jacobian` has no matrix J for it.
 
-    With terms, the augmented Lagrangian knows where their entries belong.
+    If there are terms, the augmented Lagrangian assigns their entries.
     """
     jacobian = active_jacobian(constraints, model.frame, 1.0 / units.constraints, active)
     return KKTSystem(constraints, units, model, active, jacobian, augmented) if jacobian else None
@@ -130,7 +130,8 @@ class KKTSystem:
         self._active, self._augmented = active, augmented or model
         self._residual = model.violations[active]
         frame, x = model.frame, model.frame.point
-        # What the model has is in units of cost and constraints already; the gradient of the problem is not.
+        # The model is already scaled by the units of cost and constraints; the gradient of the problem is
+        # not.
         if augmented is None or augmented.prox_point is None:
             egrad = constraints.problem.gradient(x)
         else:
@@ -141,7 +142,8 @@ class KKTSystem:
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
-        # The direction is a normal part, which satisfies J d = −c, plus a part in the null space of J.
+        # The direction is the sum of a normal part, which satisfies J d = −c, and a part in the null space of
+        # J.
         normal = -self.jacobian.adjoint(self.jacobian.solve_gram(self._residual))
         force = self._gradient + self.hessian(normal)
         found = self._projected_cg(-force, accuracy)
@@ -163,11 +165,11 @@ class KKTSystem:
     def _multipliers(self, force: Array) -> Array:
         """Return least-squares multipliers of the force g + H d, clipped to subgradients of the terms.
 
-        For inequalities these are y ≥ 0. They need not be the best; the KKT residual shows whether clipping
-        did harm.
+        For inequalities, this means y ≥ 0. The result need not be optimal; the KKT residual shows whether
+        clipping did harm.
         """
-        # With dependent gradients there are several: take the smallest, or else the closest to the estimates,
-        # which are at least 0.
+        # With dependent gradients there are several: take the smallest, or otherwise those closest to the
+        # estimates, which are not negative.
         jacobian, estimates = self.jacobian, self._model.estimates[self._active]
         y = -jacobian.solve_gram(jacobian.apply(force))
         clipped = self._subgradient(y)
@@ -177,7 +179,7 @@ class KKTSystem:
         return clipped
 
     def _subgradient(self, y: Array) -> Array:
-        """Return the multipliers of active entries that are subgradients: at least 0 for inequalities."""
+        """Clip the multipliers of active entries to subgradients: at least 0 for inequalities."""
         full = np.array(self._model.estimates)
         full[self._active] = y
         return self._augmented.subgradient(full)[self._active]
@@ -189,7 +191,7 @@ class KKTSystem:
         step, image_sum, direction = np.zeros_like(force), np.zeros_like(force), residual
         squared = float(residual @ residual)
         enough = max(accuracy**2 * squared, _ROUNDING**2 * float(force @ force))
-        # In exact arithmetic as many products as the null space has dimensions suffice.
+        # In exact arithmetic, as many products as the null space has dimensions are enough.
         budget = 2 * max(self._model.frame.dim - len(self._residual), 0) + 20
         for products in range(budget):
             if squared <= enough:
@@ -200,7 +202,7 @@ class KKTSystem:
                 return None
             length = squared / curvature
             step, image_sum = step + length * direction, image_sum + length * image
-            # Project again in every step, because rounding errors leave the null space of J.
+            # Project again in every step, because rounding errors lead out of the null space of J.
             residual = self.project(residual - length * image)
             previous, squared = squared, float(residual @ residual)
             direction = residual + (squared / previous) * direction
@@ -210,10 +212,10 @@ class KKTSystem:
 def active_jacobian(
     constraints: ConstraintVector, frame: Frame, weights: Array, active: NDArray[np.bool_]
 ) -> StoredJacobian | JacobianProducts | None:
-    """Return J for the constraints that are marked, each multiplied by its weight.
+    """Return J for the active constraints, each multiplied by its weight.
 
-    None means that it is too large to be stored and too ill-conditioned for conjugate gradients, or that a
-    gradient is not finite.
+    Return None if J is too large to store and too ill-conditioned for conjugate gradients, or if a gradient
+    is not finite.
 
     Parameters
     ----------
@@ -224,7 +226,7 @@ def active_jacobian(
     weights : array of shape (m,)
         Scale factors of the constraints.
     active : boolean array of shape (m,)
-        Which constraints count.
+        Which constraints are active.
     """
     indices = np.flatnonzero(active)
     if indices.size * frame.dim > _STORED:
@@ -251,21 +253,21 @@ class StoredJacobian:
         return np.asarray(self._rows.T @ w)
 
     def solve_gram(self, r: Array) -> Array:
-        """Return a w with J Jᵀ w = r, as far as there is one."""
+        """Return w with J Jᵀ w = r, as far as one exists."""
         if not r.size:
             return r
         # LAPACK itself: scipy's wrapper takes ten times as long for small systems.
         w = dpotrs(self._factor, r, lower=1)[0]
-        # Solve again for what is left, which undoes the shift where it is not needed.
+        # Solve again for the remainder, which undoes the shift where it is not needed.
         for _ in range(2):
             w = w + dpotrs(self._factor, r - self._gram @ w, lower=1)[0]
         return np.asarray(w)
 
 
 def shifted_cholesky(gram: Array) -> Array:
-    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists.
+    """Return a Cholesky factor of the Gram matrix with the smallest shift for which it exists.
 
-    It is in the order of LAPACK, which otherwise copies the matrix in each call.
+    It has LAPACK's memory order; otherwise each call would copy the matrix.
     """
     shift = max(_SHIFT * float(gram.trace()), sys.float_info.min)
     while True:
@@ -277,7 +279,7 @@ def shifted_cholesky(gram: Array) -> Array:
 
 @dataclass(frozen=True)
 class JacobianProducts:
-    """The same matrix, never formed: with the constraints `indices`, each multiplied by its weight."""
+    """The same matrix, never formed, for the constraints `indices`, each multiplied by its weight."""
 
     constraints: ConstraintVector
     frame: Frame
@@ -297,17 +299,17 @@ class JacobianProducts:
         return np.ravel(self.frame.gradient(total(self.constraints.adjoint(self.frame.point, full))))
 
     def solve_gram(self, r: Array) -> Array:
-        """Return a w with J Jᵀ w = r, as far as there is one."""
+        """Return w with J Jᵀ w = r, as far as one exists."""
         return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[0]
 
     def are_well_conditioned(self) -> bool:
-        """Return whether conjugate gradients solve a random Gram system within their budget."""
+        """Return whether conjugate gradients solve a random Gram system within the budget of steps."""
         r = self.apply(np.random.default_rng(0).standard_normal(int(np.prod(self.frame.shape))))
         return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[1]
 
 
 def conjugate_gradients(product: Callable[[Array], Array], r: Array) -> tuple[Array, bool]:
-    """Return the smallest w with product(w) = r, and whether it was found within the budget of steps."""
+    """Return the smallest w with product(w) = r, and whether the budget of steps was enough."""
     w, residual, direction = np.zeros_like(r), r, r
     squared = float(r @ r)
     enough = _ACCURACY**2 * squared

@@ -1,4 +1,4 @@
-"""Automatic derivatives by jax, for functions written with `jax.numpy`."""
+"""Automatic derivatives with jax, for functions written with `jax.numpy`."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .constraint import A_CONDITION
 from .trees import as_doubles, mapped
 
-# Code of many small functions takes long to optimize, and then runs no faster.
+# Optimizing the code of many small functions takes long and does not make it faster.
 _MANY = 20
 _QUICK = {"xla_backend_optimization_level": 0}
 # Measured with jax 0.10 on 1,000 to 1,000,000 entries: compiles twice as fast, and the code is as fast.
 _USUAL = {"xla_cpu_use_fusion_emitters": False}
-_RARE = 100  # uses for which a derivative is taken from another: compiling takes as long as a thousand calls
+_RARE = 100  # uses before a derivative is compiled by itself: compiling takes as long as a thousand calls
 
 _shared: dict[tuple[Any, ...], tuple[Any, dict[str, Function]]] = {}
-"""The fingerprint and the compiled code of functions, by their identity."""
+"""The fingerprint and the compiled code of functions, keyed by their identity."""
 
 
 class CompiledFunctions:
     """The functions of a problem, written with `jax.numpy`, compiled together for any data.
 
-    A solve needs three pieces of code, however many functions there are: all values, the gradient of a
-    weighted sum, and a product with its Hessian. Code is shared with other objects that hold the same
-    functions, if these still compute the same, and is freed with the functions.
+    A solve needs three pieces of code for any number of functions: all values, the gradient of a weighted
+    sum, and a product with its Hessian. Code is shared with other objects that hold the same functions, if
+    these still compute the same, and is freed with the functions.
 
     Parameters
     ----------
     groups : dict of sequences of callables
-        The only "cost", and the constraints by the name of their group. Each is ``function(x)`` or, if there
-        are data, ``function(x, data)``.
+        The single function of "cost", and the constraints by the name of their group. Each is ``function(x)``
+        or, if there are data, ``function(x, data)``.
     """
 
     def __init__(self, groups: Mapping[str, Sequence[Function]]) -> None:
         self.groups = {name: tuple(functions) for name, functions in groups.items()}
         self._code: dict[str, Function] | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:  # another process compiles for itself
+    def __reduce__(self) -> tuple[Any, ...]:  # another process compiles its own code
         return CompiledFunctions, (self.groups,)
 
     def run(self, derivative: str, data: PlacedData, x: Any, *rest: Any) -> Any:
@@ -58,13 +58,13 @@ class CompiledFunctions:
             return mapped(np.asarray, result)
 
     def code_for(self, x: Any, data: PlacedData) -> dict[str, Function]:
-        """Return the code; the first point tells what the functions compute."""
+        """Return the code; the functions are traced at the first point."""
         if self._code is None:
             self._code = _compiled(self.groups, x, data.placed)
         return self._code
 
     def bind(self, data: PlacedData) -> dict[str, Any]:
-        """Return the cost and the groups for some data, and all functions together as "joint"."""
+        """Bind data: return the cost and the groups, and all functions together as "joint"."""
         joint = JointFunctions(self, data)
         blocks = {name: joint.block(k) for k, name in enumerate(list(self.groups)[1:])}
         return {
@@ -126,7 +126,7 @@ class JointFunctions:
         return [as_doubles(w) if i == k else zeros for i, zeros in enumerate(self._no_weights(x))]
 
     def block(self, k: int) -> JoinedConstraint:
-        """Return group k by itself, as a block of constraints."""
+        """Return group k alone, as a block of constraints."""
         zeros = self._no_weights
         return JoinedConstraint(
             value=lambda x: self.values(x)[1][k],
@@ -140,7 +140,7 @@ class JointFunctions:
         )
 
     def _is_rare(self, derivative: str, uses: int) -> bool:
-        """Count uses of a derivative that has a slower substitute; return whether they are few yet."""
+        """Count uses of a derivative that has a slower substitute; return whether there are few so far."""
         self._uses[derivative] = self._uses.get(derivative, 0) + uses
         return self._uses[derivative] <= _RARE
 
@@ -184,7 +184,7 @@ class CompiledDataDerivatives:
 
 
 class PlacedData:
-    """The data of a problem in double precision where jax runs, so that they are not copied at every call."""
+    """The data of a problem in double precision on jax's device, so that calls do not copy them."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -196,16 +196,16 @@ class PlacedData:
 
 
 JAX = Engine(PlacedData, CompiledFunctions)
-"""What `Problem.from_jax` uses."""
+"""The engine of `Problem.from_jax`."""
 
 
 def _doubles(x: Any) -> Any:
-    # The usual case first, because this is called at every point.
+    # The common case comes first, because this is called at every point.
     return x if type(x) is np.ndarray and x.dtype == np.float64 else as_doubles(x)
 
 
 def _compiled(groups: Mapping[str, tuple[Function, ...]], x: Any, data: Any) -> dict[str, Function]:
-    """Return compiled derivatives, which are kept for later problems as long as the functions exist."""
+    """Return compiled derivatives, cached for later problems as long as the functions exist."""
     functions = [function for group in groups.values() for function in group]
     key = tuple((name, *map(id, group)) for name, group in groups.items())
 
@@ -213,9 +213,9 @@ def _compiled(groups: Mapping[str, tuple[Function, ...]], x: Any, data: Any) -> 
         kept.pop(key, None)
 
     references: list[Function]
-    try:  # weak references, so that kept code does not keep the functions and the arrays that they hold
+    try:  # weak references, so that cached code does not keep functions and their arrays alive
         references = [weakref.ref(function, forget) for function in functions]
-    except TypeError:  # some objects allow none; their code is not kept
+    except TypeError:  # some objects do not allow them; their code is not cached
         references, key = [partial(_itself, function) for function in functions], ()
     remaining = iter(references)
     named = {name: [next(remaining) for _ in group] for name, group in groups.items()}
@@ -224,7 +224,7 @@ def _compiled(groups: Mapping[str, tuple[Function, ...]], x: Any, data: Any) -> 
     code = {
         name: jax.jit(getattr(derivatives, name), compiler_options=options) for name in _Derivatives.NAMES
     }
-    fingerprint = _fingerprint(code["values"].trace(x, data).jaxpr)  # this trace is not made again
+    fingerprint = _fingerprint(code["values"].trace(x, data).jaxpr)  # this trace is reused
     if key in _shared and _shared[key][0] == fingerprint:
         return _shared[key][1]
     if key:
@@ -243,10 +243,10 @@ def _compiler_options(many: bool) -> dict[str, Any]:
 
 
 def _fingerprint(trace: Any) -> tuple[Any, ...]:
-    """Return what tells whether functions still compute what they did.
+    """Return a fingerprint that changes if functions no longer compute the same.
 
-    Numbers that a function takes from elsewhere are compiled into it. If they have changed since, code that
-    was compiled before must not be used for a new problem.
+    Numbers from outside a function are compiled into its code. If they have changed since, the old code must
+    not be used for a new problem.
     """
     return str(trace.jaxpr), *map(_content, trace.consts)
 
@@ -262,12 +262,12 @@ def _itself(function: Any) -> Any:
 
 
 class _Derivatives:
-    """Values and derivatives of the cost and of all groups of constraints, to be compiled.
+    """Values and derivatives of the cost and of all groups of constraints, for compilation.
 
     Parameters
     ----------
     named : dict of sequences of callables
-        References to the functions by the name of their group, the cost first.
+        References to the functions, by the name of their group; the cost comes first.
     """
 
     NAMES = (
@@ -296,7 +296,7 @@ class _Derivatives:
         return self._gradient(x, data, a, w, w)
 
     def _gradient(self, x: Any, data: Any, a: Any, w: Any, used: Any) -> Any:
-        """Return the gradient of a f + Σ ⟨w, c⟩, without the functions for which all of `used` is 0."""
+        """Return the gradient of a f + Σ ⟨w, c⟩, leaving out functions for which all of `used` is 0."""
         cost = jax.grad(self._value)(x, data)
         terms = [_where(a != 0.0, jax.tree.map(lambda part: a * part, cost))]
         for group, weights, uses in zip(self._groups, w, used, strict=True):
@@ -305,15 +305,15 @@ class _Derivatives:
                 own, pull = jax.vjp(lambda y, name=name, f=f: _entries(name, f, y, data), x)
                 span = slice(start, start := start + own.size)
                 terms.append(_where(jnp.any(uses[span] != 0.0), pull(weights[span])[0]))
-        # A gradient by complex entries in the sense of `PymanoptManifold`; jax has its conjugate.
+        # A gradient in complex entries as `PymanoptManifold` defines it; jax returns its conjugate.
         return jax.tree.map(lambda *gradients: jnp.conj(sum(gradients[1:], gradients[0])), *terms)
 
     def directional(self, x: Any, data: Any, u: Any) -> Any:
         return jax.jvp(lambda y: self._vectors(y, data), (x,), (u,))[1]
 
     def hessian(self, x: Any, data: Any, a: Any, w: Any, s: Any, u: Any) -> Any:
-        # Forward over reverse mode: one product costs a few gradients and forms no Hessian. It is the
-        # derivative of the gradient along u in x, and along diag(s) J u in w.
+        # Forward over reverse mode: a product costs a few gradients and forms no Hessian. It is the
+        # derivative of the gradient along u in x and along diag(s) J u in w.
         slopes = self.directional(x, data, u)
         bent = jax.tree.map(jnp.multiply, s, slopes)
         used = jax.tree.map(lambda weights, stiff: (weights != 0.0) | (stiff != 0.0), w, s)
@@ -354,13 +354,13 @@ class _Derivatives:
 
 
 def _reals(tree: Any, data: Any) -> list[Any]:
-    """Return the leaves of a tree that belong to numbers in the data, not to indices or truth values."""
+    """Return the leaves of a tree where the data have numbers, not indices or truth values."""
     leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(data), strict=True)
     return [leaf for leaf, own in leaves if jnp.issubdtype(own.dtype, jnp.inexact)]
 
 
 def _with_reals(tree: Any, numbers: Sequence[Any], data: Any = None) -> Any:
-    """Return a tree with other leaves where the data, by default the tree itself, have numbers."""
+    """Replace the leaves of a tree where the data, by default the tree itself, have numbers."""
     remaining = iter(numbers)
     return jax.tree.map(
         lambda leaf, own: next(remaining) if jnp.issubdtype(own.dtype, jnp.inexact) else leaf,
@@ -370,7 +370,7 @@ def _with_reals(tree: Any, numbers: Sequence[Any], data: Any = None) -> Any:
 
 
 def _slope(function: Function, x: Any, u: Any, s: Any) -> Any:
-    """Return the derivative of a function along u, and s times its value."""
+    """Return the derivative of a function along u plus s times its value."""
     value, slope = jax.jvp(function, (x,), (u,))
     return slope + s * value
 
@@ -387,7 +387,7 @@ def _entries(name: str, reference: Function, x: Any, data: Any) -> Any:
 
 
 def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
-    """Call a user's function, which jax traces; it must not leave jax for numpy."""
+    """Call a user's function for jax to trace; raise an error if it uses numpy on its arguments."""
     try:
         return called(function, name, x, data)
     except jax.errors.TracerArrayConversionError:
@@ -402,15 +402,15 @@ def _where(weighted: Any, gradient: Any) -> Any:
 
 
 def spd_half_squared_distance(x: Any, y: Any) -> Any:
-    """Return ½ d²(x, y) of two SPD matrices, with correct first and second derivatives everywhere.
+    """Return ½ d²(x, y) of two SPD matrices, with correct first and second jax derivatives everywhere.
 
-    Automatic differentiation of an eigendecomposition gives NaN at repeated eigenvalues, which occur at x = y
-    and at the identity. This function uses closed-form derivatives instead, up to second order.
+    Differentiating an eigendecomposition automatically gives NaN at repeated eigenvalues, which occur at x =
+    y and at the identity. This function uses closed-form derivatives up to second order instead.
 
     Parameters
     ----------
     x, y : array of shape (n, n)
-        Symmetric positive definite matrices; either may be the variable.
+        Symmetric positive definite matrices; either can be the variable.
 
     Returns
     -------
@@ -445,7 +445,7 @@ def _distance_gradient(x: Any, y: Any) -> Any:
 def _distance_gradient_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
     theta, inverse = _joint_spectrum(x, y)
-    # The derivative entry by entry in the joint eigenbasis (Daleckii–Krein), by series at close eigenvalues.
+    # The derivative, entry by entry in the joint eigenbasis (Daleckii–Krein); a series for close eigenvalues.
     mean = 0.5 * (theta[:, None] + theta)
     half = 0.5 * (theta[:, None] - theta)
     near = jnp.abs(half) < 1e-4
@@ -472,16 +472,17 @@ def _symmetric(a: Any) -> Any:
 
 
 def with_pullback(function: Function, pullback: Function, data: Any, example: Any) -> Function:
-    """Return a function of numpy arrays as one that jax can differentiate, compile and batch.
+    """Turn a function of numpy arrays into one that jax can differentiate, compile and batch.
 
     Parameters
     ----------
     function : callable
         ``function(data)``, on numpy arrays.
     pullback : callable
-        ``pullback(data, by)`` returns the gradient by the data, given that by the result, with its structure.
+        ``pullback(data, by)`` returns the gradient with respect to the data, given that with respect to the
+        result, with the structure of the data.
     data : any
-        Example of the data, whose shapes are the only ones allowed.
+        Example of the data; other shapes are not allowed.
     example : any
         Example of the result.
     """
@@ -523,11 +524,11 @@ def _checked_data(given: Any, data: Any) -> Any:
 
 
 def _in_precision(leaf: Any) -> jax.ShapeDtypeStruct:
-    """Return the shape of an array, with the precision that jax is set to."""
+    """Return the shape of an array, in jax's current precision."""
     kind = complex if np.iscomplexobj(leaf) else float
     return jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(kind))
 
 
 def _like(tree: Any, shapes: Any) -> Any:
-    """Return the arrays of a tree in the precision of others."""
+    """Return the arrays of a tree in the precision of another."""
     return jax.tree.map(lambda leaf, like: np.asarray(leaf, dtype=like.dtype), tree, shapes)

@@ -1,6 +1,7 @@
-"""What `Problem` asks of a library for automatic derivatives, such as jax or torch.
+"""The interface between `Problem` and libraries for automatic derivatives, such as jax and torch.
 
-A library is an `Engine`. It gives all inequalities, and all equalities, as one `JoinedConstraint`.
+A library is an `Engine`. It returns all inequalities as one `JoinedConstraint`, and all equalities as
+another.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ Function = Callable[..., Any]
 class Engine:
     """A library that differentiates functions.
 
-    Functions are prepared once, and then bound to data as often as the data change.
+    Functions are prepared once, and bound to data each time the data change.
 
     Attributes
     ----------
     place : callable
-        ``place(data)`` returns the data as the library wants them.
+        ``place(data)`` returns the data in the form that the library uses.
     prepare : callable
-        ``prepare(groups)`` takes the functions by the name of their group: the only "cost", those of
-        "inequalities" and "equalities" that there are, and the maps of terms. It returns an object whose
-        ``bind(data)`` returns the arguments of `Problem` for placed data, each group of constraints as one
-        `JoinedConstraint`, "joint", which evaluates all groups together, or None, and "by_data", the
+        ``prepare(groups)`` takes the functions by the name of their group: a single "cost", "inequalities"
+        and "equalities" if there are any, and the maps of terms. It returns an object whose ``bind(data)``
+        returns the arguments of `Problem` for placed data, with each group of constraints as one
+        `JoinedConstraint`; "joint", which evaluates all groups together, or None; and "by_data", the
         `DataDerivatives`.
     """
 
@@ -107,7 +108,7 @@ class PreparedFunctions:
         self._prepared = engine.prepare(groups)
 
     def bound(self, data: Any) -> dict[str, Any]:
-        """Return the arguments of `Problem` for some data, "joint" and "by_data"."""
+        """Return the arguments of `Problem` for the given data, "joint" and "by_data"."""
         arguments: dict[str, Any] = self._prepared.bind(self._place(data))
         terms = [Term(term.function, arguments.pop(map_name(k), None)) for k, term in enumerate(self._terms)]
         return arguments | {"terms": terms}
@@ -119,12 +120,12 @@ def map_name(k: int) -> str:
 
 
 def part_name(name: str, k: int) -> str:
-    """Return what messages call the k-th function of a group; the map of a term is one by itself."""
+    """Return the name of the k-th function of a group in messages; the map of a term has one of its own."""
     return name if name.endswith(".map") else f"{name}[{k}]"
 
 
 def called(function: Function, name: str, x: Point, data: Any) -> Any:
-    """Call a user's function at a point, with the data if there are any; an error says which one it was."""
+    """Call a user's function at a point, with the data if there are any; errors name the function."""
     try:
         return function(x) if data is None else function(x, data)
     except Exception as error:
@@ -135,19 +136,19 @@ def called(function: Function, name: str, x: Point, data: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedConstraint(Constraint):
-    """A block c = (c₁, …, c_n) made of n functions, whose derivatives are those of the whole vector.
+    """A block c = (c₁, …, c_n) of n functions, with derivatives of the whole vector.
 
-    Solvers see one block, so that 200 functions are compiled once and called once. Users see n functions:
-    `parts`, which `Problem.inequalities` and `Problem.equalities` list.
+    Solvers see one block, so that 200 functions are compiled once and called once. Users see the n functions
+    as `parts`, which `Problem.inequalities` and `Problem.equalities` list.
 
     Parameters
     ----------
     value, jacobian_product, directional, hessian_product, gradients : callable
         The whole vector and its derivatives, as in `Constraint`.
     shapes : callable
-        ``shapes(x)`` returns the shape of what each function returns; it must not depend on x.
+        ``shapes(x)`` returns the shape of each function's result; it must not depend on x.
     n_parts : int
-        Number n of functions.
+        The number n of functions.
     group : int, optional
         The number of the vector among those of a `Joint` and of `DataDerivatives`.
     """
@@ -157,7 +158,7 @@ class JoinedConstraint(Constraint):
     group: int | None = None
 
     def shape(self, x: Point) -> tuple[int, ...]:
-        """Return the shape of what a single function returns."""
+        """Return the shape of the result if there is a single function."""
         (shape,) = self.shapes(x)
         return shape
 
@@ -172,7 +173,7 @@ class JoinedConstraint(Constraint):
 
     @cached_property
     def parts(self) -> tuple[Constraint, ...]:
-        """The n functions, each with derivatives that are parts of those of the whole vector."""
+        """The n functions, with derivatives taken from those of the whole vector."""
         if self.n_parts == 1:
             return (self,)
         layout = _Layout(self.sizes)
@@ -180,7 +181,7 @@ class JoinedConstraint(Constraint):
 
 
 class _Layout:
-    """Where the entries of each function are in the whole vector, learned at the first point seen."""
+    """Positions of each function's entries in the whole vector, determined at the first point."""
 
     def __init__(self, sizes: Callable[[Point], Sequence[int]]) -> None:
         self._sizes = sizes

@@ -1,17 +1,17 @@
-"""A preconditioner for sequences, such as trajectories, where only near neighbors act on each other.
+"""A preconditioner for sequences, such as trajectories, in which only close neighbors interact.
 
 On a sequence of N points, such as ``Power(Rotations(3), N)``, the cost often couples each point only with the
-next one or two, as odometry, splines and smoothing do. Conjugate gradients then need about N steps, because
-they carry news by one point per step. But the Hessian H is banded: block (k, l) is 0 unless |k − l| ≤ w. A
-few products give all of it, each for every (2w + 1)-th point at once (A. R. Curtis, M. J. D. Powell, J. K.
-Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied Mathematics 13(1), 1974), and a
-banded Cholesky factorization takes time in proportion to N.
+next one or two, as in odometry, splines and smoothing. Conjugate gradients then need about N steps, because
+information travels one point per step. But the Hessian H is banded: block (k, l) is 0 unless |k − l| ≤ w. A
+few products determine all of it, each for every (2w + 1)-th point at once (A. R. Curtis, M. J. D. Powell, J.
+K. Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied Mathematics 13(1), 1974), and
+a banded Cholesky factorization takes time proportional to N.
 
-Whether H is banded is not declared but tried, where a system took more products than that. One more product,
-with a random vector, tells whether the band is all of H; if not, that width is not tried again. Conjugate
-gradients solve every system with products of H as before, so that a wrong band could only slow them; if it
-does, it is given up. Where H is indefinite, a multiple of its diagonal is added: the steps still end at the
-trust region, but conjugate gradients reach it at once.
+The user does not declare whether H is banded; it is tried if a system took more products than the band does.
+One more product, with a random vector, shows whether the band is all of H; if not, that width is not tried
+again. Conjugate gradients still solve every system with products of H, so a wrong band can only slow them
+down; if it does, it is dropped. If H is indefinite, a multiple of its diagonal is added: the steps still end
+at the trust region, but conjugate gradients reach it at once.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .lagrangian import LocalLagrangian
 from .scaling import ScaledSpace
 
 _WIDTHS = (1, 2)  # neighbors on each side: first differences couple one, second differences two
-_LONG = 4  # so many times the products of a band must a system take before one is tried in vain
-_SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
-_SHIFTS = 10.0 ** np.arange(-8, 1)  # of the diagonal, relative: the least is the error of a difference
-_SEED = 1  # not 0: a draw that made the point itself, with the same seed, has no tangent part
+_LONG = 4  # a band is tried only after a system took this many times its products
+_SAME = 1e-6  # relative difference of two products due to rounding; finite differences have errors of 1e-8
+_SHIFTS = 10.0 ** np.arange(-8, 1)  # of the diagonal, relative; the smallest is the error of a difference
+_SEED = 1  # not 0: a draw with the seed that made the point itself has no tangent part
 
 
 class BandedHessian:
-    """Sees how long conjugate gradients take, and helps them: its `prepare` is that of `newton_cg`.
+    """Watch how long conjugate gradients take, and precondition them; `prepare` is for `newton_cg`.
 
-    Where the Hessian is not banded, it leaves systems to a `DenseHessian`.
+    If the Hessian is not banded, systems are left to a `DenseHessian`.
 
     Parameters
     ----------
@@ -50,18 +50,18 @@ class BandedHessian:
     def __init__(self, manifold: Manifold) -> None:
         self._manifold, self._dense = manifold, DenseHessian(manifold)
         self._length = sequence_length(manifold)
-        self._widths = list(_WIDTHS) if self._length else []  # that are left to try
+        self._widths = list(_WIDTHS) if self._length else []  # left to try
         self._band: _Band | None = None  # of the last system
         self._steps = 0  # of conjugate gradients with it
         self._own_products = 0
 
     @property
     def n_products(self) -> int:
-        """Number of Hessian products that it took."""
+        """Number of Hessian products spent."""
         return self._own_products + self._dense.n_products
 
     def prepare(self, model: LocalLagrangian) -> None:
-        """Form the Hessian if that is worth while, and precondition the model's next system."""
+        """Form the Hessian if that pays off, and precondition the model's next system."""
         fits = model.frame.orthonormal and not np.iscomplexobj(model.gradient)
         self._band = self._formed(model) if fits else None
         if self._band is None:
@@ -71,13 +71,13 @@ class BandedHessian:
         self._steps = 0
 
     def _formed(self, model: LocalLagrangian) -> _Band | None:
-        """Return the factorized Hessian; None if it is not banded or would take too long."""
+        """Return the factorized Hessian; None if it is not banded or takes too long."""
         while self._widths:
             colors, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
             price = colors * size + 1
             if self._length <= colors or (self._band is None and self._dense.steps <= _LONG * price):
                 return None
-            if self._steps > price:  # small parts of H are missing, which a random vector does not show
+            if self._steps > price:  # H has small parts outside the band, which a random vector does not show
                 self._widths = []
                 return None
             self._own_products += price
@@ -127,7 +127,7 @@ class _Band:
         self._factor = np.zeros((0, 0))
 
     def _tangent_bases(self, size: int) -> Array | None:
-        """Return orthonormal bases of all tangent spaces, as columns; None for those of the coordinates."""
+        """Return orthonormal bases of all tangent spaces, as columns; None for the coordinate bases."""
         if self._order.shape[1] == size:
             return None
         rng = np.random.default_rng(_SEED)
@@ -135,7 +135,7 @@ class _Band:
         return np.linalg.qr(np.stack(draws, axis=-1))[0]
 
     def _parts(self, c: Coordinates) -> Array:
-        """Return a tangent vector in the bases."""
+        """Express a tangent vector in the bases."""
         own = np.ravel(c)[self._order]
         return own if self._basis is None else (own[:, None] @ self._basis)[:, 0]
 
@@ -146,7 +146,7 @@ class _Band:
         return c.reshape(self._frame.shape)
 
     def is_whole(self, model: LocalLagrangian) -> bool:
-        """Return whether the Hessian is this band, by its product with a random vector."""
+        """Return whether the Hessian equals this band, tested by a product with a random vector."""
         c = self._frame.random(np.random.default_rng(_SEED + 1))
         v, wanted = self._parts(c), self._parts(model.hessian_product(c))
         found = (self._blocks[0] @ v[..., None])[..., 0]
@@ -156,9 +156,9 @@ class _Band:
         return bool(np.linalg.norm(found - wanted) <= _SAME * np.linalg.norm(wanted))
 
     def factorize(self) -> bool:
-        """Factorize the band; return False if it is not positive."""
+        """Factorize the band; return False if it is not positive definite."""
         n, size, _ = self._blocks[0].shape
-        # Row i − j of column j is entry (i, j), as LAPACK wants it.
+        # Row i − j of column j is entry (i, j): LAPACK's format.
         rows = np.zeros((len(self._blocks) * size, n, size))
         for o, block in enumerate(self._blocks):
             for i, j in np.ndindex(size, size):
@@ -182,7 +182,7 @@ class _Band:
 
 
 def sequence_length(manifold: Manifold) -> int:
-    """Return how many points a manifold is a sequence of; 0 if it is none."""
+    """Return the number of points if a manifold is a sequence; otherwise 0."""
     if isinstance(manifold, Product):  # of sequences of the same length, such as rotations and positions
         lengths = set(map(sequence_length, manifold.factors))
         return lengths.pop() if len(lengths) == 1 else 0

@@ -1,24 +1,24 @@
-"""The barrier function that the interior-point method minimizes in x, its Hessian, and a preconditioner.
+"""The barrier function of the interior-point method, its Hessian, and a preconditioner.
 
 Cost f, inequalities h and equalities g are scaled to unit size here. For a barrier parameter μ > 0, a
-regularization δ > 0 and centers z̄ and ȳ, the method looks for a point x, slacks s > 0 and multipliers z > 0
-and y with
+regularization δ > 0 and centers z̄ and ȳ, the method seeks a point x, slacks s > 0 and multipliers z > 0 and
+y with
 
     ∇f + Σ zₖ ∇hₖ + Σ yⱼ ∇gⱼ = 0,   s z = μ,   h + s = δ (z − z̄),   g = δ (y − ȳ).
 
-As μ and δ fall, these equations become the KKT conditions. If the start is strictly feasible, δ is 0 for
-inequalities, so that s = −h: that is the classical barrier, which keeps all points strictly feasible. With
-δ > 0 inequalities may be violated on the way.
+As μ and δ decrease, these equations become the KKT conditions. If the start is strictly feasible, δ is 0 for
+inequalities, so that s = −h: this is the classical barrier, which keeps all points strictly feasible. With δ
+> 0, inequalities may be violated on the way.
 
 The preconditioner is an approximate inverse of the primal-dual Hessian H + Jᵀ D J, for conjugate gradients.
-Near a solution D is huge for active constraints. Plain conjugate gradients would take very many steps, but
-the large part of the matrix is known. Constraints are told apart:
+Near a solution, D is huge for active constraints. Plain conjugate gradients would take very many steps, but
+the large part of the matrix is known. There are two kinds of constraints:
 
-- A *separable* one depends on a single entry of x, as a bound does. It adds to one diagonal entry.
+- A *separable* constraint, such as a bound, depends on a single entry of x. It adds to one diagonal entry.
 - Of the others, the gradients of the stiffest are formed, as rows of a matrix W.
 
-H is replaced by σ I. The matrix σ I + diagonal + Wᵀ D W is inverted on the tangent space. It takes a thin QR
-decomposition of Wᵀ; Woodbury's formula would lose too many digits.
+H is replaced by σ I. The matrix σ I + diagonal + Wᵀ D W is inverted on the tangent space. This takes a thin
+QR decomposition of Wᵀ; Woodbury's formula would lose too many digits.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from .problem import ConstraintVector, EvaluatedPoint
 from .trees import leaves, total
 
 _EPS = float(np.finfo(float).eps)
-_MOST_ROWS = 300  # gradients, and normal vectors, that may be formed
-_STIFF = 3.0  # ratio of D to σ from which a gradient is worth its cost
-_LEAST_CURVATURE = 1e-8  # of the scaled problem; smaller ones are rounding errors
-_DEPENDENT = 1e-10  # share of a vector that must be left for it to extend a basis
+_MOST_ROWS = 300  # largest number of gradients, and of normal vectors, to form
+_STIFF = 3.0  # ratio of D to σ above which a gradient is worth its cost
+_LEAST_CURVATURE = 1e-8  # of the scaled problem; smaller values are rounding errors
+_DEPENDENT = 1e-10  # a vector extends a basis if more than this share of it is new
 
-_INDEPENDENT = 1e-4  # share of a gradient across the others above which Cholesky factors keep enough digits
+_INDEPENDENT = 1e-4  # share of a gradient normal to the others for which Cholesky factors keep enough digits
 
 Function = Callable[[Array], Array]
 Operator = Callable[[Coordinates], Coordinates]
@@ -58,18 +58,18 @@ Operator = Callable[[Coordinates], Coordinates]
 class Barrier:
     """The barrier function Φ, whose stationary points solve the equations above.
 
-    For given x, all equations but the first have a closed-form solution (s, π). With it
+    For given x, all equations except the first have a closed-form solution (s, π). With it,
 
         Φ(x) = f(x) − μ Σ log sₖ + (δ/2) Σ (πₖ² − z̄ₖ²),
 
-    where the last sum leaves out inequalities with δ = 0. Its gradient is ∇f + Σ πₖ ∇cₖ.
+    where the last sum omits inequalities with δ = 0. Its gradient is ∇f + Σ πₖ ∇cₖ.
 
     Parameters
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
     units : Units
-        Sizes by which cost and constraints are divided.
+        Units by which cost and constraints are divided.
     preconditioner : callable
         Takes a `LocalBarrier` and returns an approximate inverse of its Hessian.
     mu, delta : float
@@ -77,7 +77,7 @@ class Barrier:
     centers : array of shape (m,)
         z̄ and ȳ.
     strict : bool
-        Whether δ is 0 for inequalities. Then Φ is infinite where one of them does not hold strictly.
+        Whether δ is 0 for inequalities. Then Φ is infinite unless all of them hold strictly.
     """
 
     constraints: ConstraintVector
@@ -89,7 +89,7 @@ class Barrier:
     strict: bool
 
     def at(self, point: EvaluatedPoint, multipliers: Array) -> LocalBarrier:
-        """Return Φ at a point. Its Hessian is that for the multipliers z and y, which need not be π."""
+        """Return Φ at a point. Its Hessian uses the multipliers z and y, which need not be π."""
         return LocalBarrier(self, point, multipliers)
 
 
@@ -122,12 +122,12 @@ class LocalBarrier:
 
     @property
     def inequalities(self) -> slice:
-        """Where the inequalities are in vectors of all constraints."""
+        """Positions of the inequalities in vectors of all constraints."""
         return slice(0, self.function.constraints.n_inequalities)
 
     @property
     def soft(self) -> slice:
-        """Where the constraints with δ > 0 are."""
+        """Positions of the constraints with δ > 0."""
         return slice(self.inequalities.stop if self.function.strict else 0, None)
 
     def _solve_for_slacks(self) -> None:
@@ -137,7 +137,7 @@ class LocalBarrier:
             self.slacks[k] = -self.violations[k]
             self.estimates[k] = mu / self.slacks[k]
             return
-        # π − μ/(δπ) = t: of the two forms of the positive root, each is exact for one sign of t.
+        # π − μ/(δπ) = t: each of the two forms of the positive root is accurate for one sign of t.
         t = self.estimates[k]
         root = np.sqrt(t * t + 4.0 * mu / delta)
         self.estimates[k] = np.where(t > 0.0, 0.5 * (t + root), 2.0 * mu / delta / (root - t))
@@ -145,7 +145,7 @@ class LocalBarrier:
 
     def _measure_terms(self) -> tuple[float, float, float, float]:
         """Return the cost, the logarithms, and the two parts of the quadratic term."""
-        # Kept apart, because their absolute values bound the rounding error of their sum.
+        # Kept separate, because their absolute values bound the rounding error of the sum.
         function, slacks = self.function, self.slacks[self.inequalities]
         if not (slacks > 0.0).all():
             return math.inf, 0.0, 0.0, 0.0
@@ -194,8 +194,8 @@ class LocalBarrier:
     def hessian_product(self, c: Coordinates) -> Coordinates:
         """Return (H + Jᵀ D J) c, where H is the Hessian of the Lagrangian.
 
-        It is the matrix that is left of Newton's method on the equations if all unknowns but x are
-        eliminated. The Newton step d solves (H + Jᵀ D J) d = −∇Φ, and the next multipliers are π + D J d.
+        Newton's method on the equations has this matrix after all unknowns except x are eliminated. The
+        Newton step d solves (H + Jᵀ D J) d = −∇Φ, and the next multipliers are π + D J d.
         """
         product = self.lagrangian.hessian_product(c)
         if self.stiffness.size:
@@ -211,7 +211,7 @@ class LocalBarrier:
         return self._inverse(c)
 
     def moved(self, c: Coordinates) -> LocalBarrier | None:
-        """Return Φ after a step, with the same multipliers; None if the functions have no value there."""
+        """Return Φ after a step, with the same multipliers; None if the functions are not defined there."""
         constraints = self.function.constraints
         try:
             point = constraints.evaluate(self.frame.move(c))
@@ -222,7 +222,7 @@ class LocalBarrier:
 
     @property
     def limit_point(self) -> EvaluatedPoint:
-        """The point with those inequalities set to 0 that are active as μ falls: they have s < z."""
+        """The point with the inequalities set to 0 that become active as μ decreases: those with s < z."""
         k, values = self.inequalities, self.point.constraints.copy()
         values[k] = np.where(self.slacks[k] < self.multipliers[k], 0.0, values[k])
         return replace(self.point, constraints=values)
@@ -236,7 +236,7 @@ class LocalBarrier:
 
     @cached_property
     def residual(self) -> float:
-        """By how much x, z and y miss the equations."""
+        """The residual of the equations at x, z and y."""
         k = self.inequalities
         products = np.abs(self.multipliers * self.slacks - self.function.mu)[k]
         coupling = self.function.delta * np.abs(self.multipliers - self.estimates)[self.soft]
@@ -245,7 +245,7 @@ class LocalBarrier:
 
 
 class BarrierPreconditioner:
-    """Makes preconditioners at the points of a solve, after a look at the constraints at the start.
+    """Make preconditioners at the points of a solve, after inspecting the constraints at the start.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class BarrierPreconditioner:
         inverse = self._inverse(model) if frame.orthonormal else self._inverse_by_inner_products(model)
         if frame.orthonormal and not self._redundant:
             return inverse
-        # Rounding errors normal to the manifold would be multiplied by D in the next product.
+        # Otherwise the next product would multiply rounding errors normal to the manifold by D.
         return lambda c: frame.coordinates(self.manifold.project(frame.point, frame.tangent(inverse(c))))
 
     def _inverse(self, model: LocalBarrier) -> Operator:
@@ -293,7 +293,7 @@ class BarrierPreconditioner:
         return _inverted(diagonal, normal, rows, model.stiffness[stiff])
 
     def _diagonal(self, model: LocalBarrier) -> Array:
-        """Return the part of Jᵀ D J that belongs to separable constraints."""
+        """Return the part of Jᵀ D J from separable constraints."""
         if not self._separable:
             return np.zeros(model.frame.dim)
         which = self.entries >= 0
@@ -308,7 +308,7 @@ class BarrierPreconditioner:
         return np.sort(stiff[stiffest])
 
     def _inverse_by_inner_products(self, model: LocalBarrier) -> Operator:
-        """Do the same in a frame whose coordinates may only be added, scaled and paired."""
+        """Do the same in a frame whose coordinates can only be added, scaled and paired."""
         frame = model.frame
         sigma = _mean_curvature(model)
         stiff = self.stiff_indices(model, sigma)
@@ -331,11 +331,11 @@ class BarrierPreconditioner:
 
 
 def separable_entries(constraints: ConstraintVector, start: EvaluatedPoint) -> Indices:
-    """Return the only entry of x that each constraint depends on, as a position in x; −1 if there are more.
+    """Return the position of the only entry of x that each constraint depends on; −1 if there are more.
 
-    Bounds know their entries. For other constraints two random directional derivatives tell: a gradient with
-    a single entry aᵢ has the slope aᵢ along the vector of ones, and aᵢ vᵢ along v. Frames whose coordinates
-    are not the entries of x have none.
+    Bounds know their entries. Other constraints are tested by two random directional derivatives: a gradient
+    with a single entry aᵢ has the slope aᵢ along the vector of ones, and aᵢ vᵢ along v. In frames whose
+    coordinates are not the entries of x, no constraint is separable.
 
     Parameters
     ----------
@@ -365,13 +365,13 @@ def separable_entries(constraints: ConstraintVector, start: EvaluatedPoint) -> I
     order = np.argsort(first)
     between = 0.5 * (first[order][1:] + first[order][:-1])
     entries = order[np.searchsorted(between, ratios)]
-    # A sum of several entries may come near one of them by chance, but not along both vectors.
+    # A sum of several entries may be close to one of them by chance, but not along both vectors.
     error = np.abs(slope * first[entries] - slopes[0]) + np.abs(slope * second[entries] - slopes[1])
     return np.where((error <= 1e-12 * np.abs(slope)) & (slope != 0.0), entries, bounded)
 
 
 def _mean_curvature(model: LocalBarrier) -> float:
-    """Return the size of the Hessian of the Lagrangian, from its product with a random vector."""
+    """Estimate the size of the Hessian of the Lagrangian from a product with a random vector."""
     probe = model.frame.random(np.random.default_rng(0))
     length = model.frame.norm(probe)
     if not length > 0.0:  # on a manifold of dimension 0
@@ -384,7 +384,7 @@ def _inverted(diagonal: Array, normal: Array, rows: Array, stiffness: Array) -> 
     root = np.sqrt(diagonal)
     if not len(normal) and not len(rows):
         return lambda c: c / np.reshape(diagonal, np.shape(c))
-    # In the variables √B c the matrix is I + Wᵀ D W with W = Rᵀ Qᵀ: the identity across Q.
+    # In the variables √B c, the matrix is I + Wᵀ D W with W = Rᵀ Qᵀ: the identity orthogonal to Q.
     onto, back, triangle = _orthogonal_factors(np.vstack([normal, rows]) / root)
     inner = triangle[len(normal) :, len(normal) :]
     factor = cho_factor(np.eye(len(inner)) + (inner * stiffness) @ inner.T) if len(inner) else None
@@ -392,7 +392,7 @@ def _inverted(diagonal: Array, normal: Array, rows: Array, stiffness: Array) -> 
     def apply(c: Coordinates) -> Coordinates:
         rest = np.ravel(c) / root
         parts = np.zeros(len(triangle))
-        for _ in range(2):  # a second time for the rounding errors of the first
+        for _ in range(2):  # twice, to remove the rounding errors of the first time
             more = onto(rest)
             rest, parts = rest - back(more), parts + more
         if factor is not None:
@@ -407,8 +407,8 @@ def _inverted(diagonal: Array, normal: Array, rows: Array, stiffness: Array) -> 
 def _orthogonal_factors(rows: Array) -> tuple[Function, Function, Array]:
     """Return the maps Qᵀ and Q, and R, with QR the transpose of a matrix.
 
-    Many rows take long to orthogonalize. If they are far from dependent, the Cholesky factor of their Gram
-    matrix is Rᵀ, a fifth of the work, and Q is applied as the product that it is, without forming it.
+    Orthogonalizing many rows is slow. If they are far from dependent, Rᵀ is the Cholesky factor of their Gram
+    matrix, a fifth of the work, and Q is applied as a product without being formed.
     """
     lengths = np.linalg.norm(rows, axis=1)
     unit = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
@@ -439,7 +439,7 @@ def _orthonormalized(frame: Frame, vectors: list[Coordinates]) -> list[Coordinat
 
 
 def _separated(frame: Frame, c: Coordinates, basis: list[Coordinates]) -> tuple[Coordinates, Array]:
-    """Return the part of `c` that is orthogonal to the basis, and the components of the other part."""
+    """Return the part of `c` orthogonal to the basis, and the components of the other part."""
     parts = np.zeros(len(basis))
     for _ in range(2):
         more = np.array([frame.inner(q, c) for q in basis])

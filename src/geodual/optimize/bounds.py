@@ -1,4 +1,4 @@
-"""Bounds on the entries of x, as constraints whose derivatives only pick entries and put them back."""
+"""Bounds on the entries of x, as constraints whose derivatives only select and scatter entries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from geodual.manifolds.frame import Point, Vector
 from .constraint import Constraint, FlatConstraint
 from .trees import leaves, mapped
 
-_SYMMETRIC = 1e-12  # relative difference of a drawn point and its transpose that is rounding error
+_SYMMETRIC = 1e-12  # relative difference of a random point and its transpose that counts as rounding error
 
 
 class Layout:
-    """Where the entries of a point are when they are joined into one vector.
+    """The order of the entries of a point when they are joined into one vector.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Layout:
     """
 
     def __init__(self, example: Point) -> None:
-        # Arrays of the right shapes that take no memory.
+        # Arrays of the right shapes that use no memory.
         self._structure = mapped(lambda part: np.broadcast_to(0.0, np.shape(part)), example)
         self._shapes = [leaf.shape for leaf in leaves(self._structure)]
         self._ends = np.cumsum([np.prod(shape, dtype=int) for shape in self._shapes])
@@ -41,7 +41,7 @@ class Layout:
 
     def joined(self, x: Vector) -> Array:
         """Return the entries of a point or an ambient vector as one vector."""
-        if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
+        if isinstance(x, np.ndarray):  # the common case, and this is called at every trial point
             return np.asarray(x).ravel()
         pieces: list[Array] = []
         mapped(lambda _, part: pieces.append(np.ravel(part)), self._structure, x)
@@ -63,7 +63,7 @@ class Layout:
         return entry if len(self._shapes) == 1 else f"{entry} of part {part}"
 
     def mirrored(self, example: Point) -> Indices:
-        """Return for each entry the position of its mirror image on symmetric matrices, or its own."""
+        """Return the position of each entry's mirror image on symmetric matrices, otherwise its own."""
         partners = np.arange(self.size)
         for part, end in zip(leaves(example), self._ends, strict=True):
             if _is_symmetric(part):
@@ -73,7 +73,7 @@ class Layout:
 
 
 def _is_symmetric(part: Any) -> bool:
-    """Return whether a point that was drawn at random is a symmetric matrix or a stack of them."""
+    """Return whether a random point is a symmetric matrix or a stack of them."""
     if np.ndim(part) < 2 or part.shape[-1] != part.shape[-2]:
         return False
     difference = np.abs(part - part.swapaxes(-1, -2)).max(initial=0.0)
@@ -81,16 +81,16 @@ def _is_symmetric(part: Any) -> bool:
 
 
 class EntryConstraint:
-    """The constraints b − x[k] for some entries and x[k] − b for others; its methods are derivatives.
+    """The constraints b − x[k] for some entries and x[k] − b for others, with their derivatives.
 
     Parameters
     ----------
     layout : Layout
         Where the entries are.
     low, high : array of int
-        The entries k with b − x[k], and those with x[k] − b, both in increasing order.
+        The entries k with b − x[k] and those with x[k] − b, each in increasing order.
     levels : array of shape (m,)
-        b of each constraint, those of `low` first.
+        b of each constraint; those of `low` come first.
     """
 
     def __init__(self, layout: Layout, low: Indices, high: Indices, levels: Array) -> None:
@@ -138,24 +138,24 @@ class EntryConstraint:
 
 
 def _as_slice(indices: Indices) -> Indices | slice:
-    """Return a slice if the indices are a range, as for a bound on all entries: that is much faster."""
+    """Return a slice, which is much faster, if the indices are a range, as for bounds on all entries."""
     if len(indices) and indices[-1] - indices[0] == len(indices) - 1:
         return slice(int(indices[0]), int(indices[-1]) + 1)
     return indices
 
 
 def all_entries(manifold: Manifold, name: str) -> FlatConstraint:
-    """Return x itself as a block: the map of a term without a map.
+    """Return x itself as a block, for terms without a map.
 
     Parameters
     ----------
     manifold : Manifold
-        The manifold; one point of it is drawn to learn its structure.
+        The manifold; one random point shows the structure of points.
     name : str
         Name of the term, for messages.
     """
     example = manifold.random_point(np.random.default_rng(0))
-    _spread(0.0, example, manifold, name, -np.inf)  # refuses entries that are complex, or not the point's own
+    _spread(0.0, example, manifold, name, -np.inf)  # rejects complex entries, and quotients
     layout = Layout(example)
     every = np.arange(layout.size)
     entries = EntryConstraint(layout, every[:0], every, np.zeros(layout.size))
@@ -165,25 +165,25 @@ def all_entries(manifold: Manifold, name: str) -> FlatConstraint:
 
 
 class Bounds:
-    """The bounds lower ≤ x ≤ upper on the entries of x, as `Problem` takes them.
+    """The bounds lower ≤ x ≤ upper on the entries of x, as passed to `Problem`.
 
-    Only finite bounds are constraints. An entry whose two bounds are equal has one equality instead of two
-    inequalities. An entry of a symmetric matrix and its mirror image are one entry, with the tighter of
-    their bounds.
+    Only finite bounds are constraints. If both bounds of an entry are equal, it has one equality instead of
+    two inequalities. An entry of a symmetric matrix and its mirror image count as one, with the tighter
+    bounds of the two.
 
     Parameters
     ----------
     manifold : Manifold
-        The manifold; one point of it is drawn to learn its structure.
+        The manifold; one random point shows the structure of points.
     lower, upper : any
         The bounds, as in `Problem`.
 
     Attributes
     ----------
     lower, upper : Vector
-        The bounds with the structure of a point, ±inf for none.
+        The bounds with the structure of a point; ±inf for no bound.
     inequalities, equalities : tuple of Constraint
-        One block each, or none.
+        At most one block each.
     """
 
     def __init__(self, manifold: Manifold, lower: Any, upper: Any) -> None:
@@ -215,41 +215,41 @@ class Bounds:
         return (EntryConstraint(self._layout, low, high, levels).block(),) if levels.size else ()
 
     def positions(self, n_inequalities: int, n_equalities: int) -> Indices:
-        """Return the entry of x that each constraint of the problem bounds; −1 for those that are no bounds.
+        """Return the entry of x that each constraint of the problem bounds; −1 if it is not a bound.
 
         Parameters
         ----------
         n_inequalities, n_equalities : int
-            Number of all constraints of the problem; those of the bounds are the last.
+            Total numbers of constraints of the problem; the bounds come last.
         """
         bounded = np.concatenate([self._low, self._high])
         parts = ((n_inequalities, bounded), (n_equalities, self._fixed))
         return np.concatenate([np.append(np.full(n - len(own), -1), own) for n, own in parts])
 
     def multipliers(self, inequalities: Array, equalities: Array) -> tuple[Vector, Vector]:
-        """Return the multipliers of the lower and of the upper bounds, with the structure of a point.
+        """Return the multipliers of the lower and the upper bounds, with the structure of a point.
 
         They are at least 0, and 0 where there is no bound. The Euclidean gradient of the bounds' part of the
-        Lagrangian is the upper ones minus the lower ones. So on symmetric matrices an entry and its mirror
-        image have half the multiplier each.
+        Lagrangian is the upper multipliers minus the lower ones. So on symmetric matrices, an entry and its
+        mirror image have half of the multiplier each.
 
         Parameters
         ----------
         inequalities, equalities : array
-            The multipliers of all constraints of the problem; those of the bounds are the last.
+            The multipliers of all constraints of the problem; those of the bounds come last.
         """
         n = len(inequalities) - len(self._low) - len(self._high)
         low, high = np.zeros(self._layout.size), np.zeros(self._layout.size)
         low[self._low], high[self._high] = np.split(inequalities[n:], [len(self._low)])
         fixed = equalities[len(equalities) - len(self._fixed) :]
-        # x = b has one multiplier of any sign, which says which of the two bounds presses.
+        # x = b has one multiplier; its sign shows which of the two bounds is active.
         low[self._fixed], high[self._fixed] = np.maximum(-fixed, 0.0), np.maximum(fixed, 0.0)
         low, high = (0.5 * (part + part[self._partners]) for part in (low, high))
         return self._layout.shaped(low), self._layout.shaped(high)
 
 
 def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -> Array:
-    """Return one bound per entry, given bounds for all entries or per part of a product."""
+    """Return one bound per entry, given one for all entries or one per part of a product."""
     if isinstance(example, dict):
         return _spread(_in_order(given, list(example), name), tuple(example.values()), manifold, name, none)
     if not isinstance(example, (tuple, list)):
@@ -267,7 +267,7 @@ def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -
 
 
 def _in_order(given: Any, keys: list[Any], name: str) -> Any:
-    """Return the bounds of the parts of a product with names, in the order of the names."""
+    """Return the bounds of the parts of a named product, in the order of the names."""
     if not isinstance(given, dict):
         return given
     unknown = [key for key in given if key not in keys]
@@ -297,11 +297,11 @@ def _of_array(given: Any, example: Array, manifold: Any, name: str, none: float)
 
 
 def _check_entries(example: Any, manifold: Any, name: str) -> None:
-    """Refuse bounds where entries are complex, or do not belong to the point alone."""
+    """Raise an error if entries are complex, or if several arrays represent one point."""
     if np.iscomplexobj(example):
         raise ValueError(f"`{name}` needs real entries, but those of {manifold} are complex; leave it out.")
     if manifold.quotient:
         raise ValueError(
-            f"`{name}` cannot bound a point of {manifold}, a quotient: many arrays, with different entries, "
-            "stand for one point. Use a manifold whose points are arrays, as Stiefel in place of Grassmann."
+            f"`{name}` cannot bound a point of {manifold}, a quotient: many arrays with different entries "
+            "represent one point. Use a manifold whose points are arrays, such as Stiefel, not Grassmann."
         )

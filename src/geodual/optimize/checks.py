@@ -1,7 +1,7 @@
-"""Whether a problem is stated right: `check_gradient` for derivatives, `check_start` before a solve.
+"""Check that a problem is stated correctly: its derivatives, and its functions at the start of a solve.
 
-The first compares derivatives with functions, by the order of Taylor remainders. The second is cheap, and
-looks only for what can be named at once: values that are not finite, and results of a wrong shape.
+`check_gradient` compares derivatives with functions, by the order of Taylor remainders. `check_start` is
+cheap, and finds only obvious errors: values that are not finite, and results of the wrong shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .trees import leaves, mapped, pairing
 
 STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
-_SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
+_SLOPE_MARGIN = 0.15  # correct slopes are close to whole numbers; wrong ones are lower by about 1
 _EPS = float(np.finfo(float).eps)
 
 
@@ -53,7 +53,7 @@ class DerivativeCheck:
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """The outcome of `check_gradient`: true if every derivative passed, and printed as a table.
+    """The result of `check_gradient`: true if every derivative passed; prints as a table.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class GradientCheck:
 
     Examples
     --------
-    A gradient with a forgotten factor 2 has a remainder of order t, not t²:
+    A gradient that lacks a factor of 2 has a remainder of order t, not t²:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -100,7 +100,7 @@ class GradientCheck:
 
 
 def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None = None) -> GradientCheck:
-    """Check all derivatives of a problem, which you wrote by hand, against its functions.
+    """Check handwritten derivatives of a problem against its functions.
 
     Along a random geodesic x(t) = exp(t u) the remainder f(x(t)) − f(x) − t ⟨grad f, u⟩ must fall like t²,
     and like t³ after the Hessian's term is subtracted. A wrong derivative gives a slope of about 1 (gradient)
@@ -109,8 +109,8 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
     Parameters
     ----------
     problem : Problem
-        The problem; cost and all blocks of constraints are checked, first and second derivatives. Bounds need
-        no check, because nobody writes their derivatives.
+        The problem. First and second derivatives of the cost and of all blocks of constraints are checked.
+        Bounds need no check, because their derivatives are built in.
     x : Point
         Point at which to check; it must not be a stationary point.
     rng : numpy Generator, optional
@@ -119,7 +119,13 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
     Returns
     -------
     GradientCheck
-        True if all derivatives passed; print it to see which did not.
+        True if all derivatives passed; print it to see which ones failed.
+
+    See Also
+    --------
+    GradientCheck : What it returns.
+    Problem : Takes the derivatives.
+    Constraint : A block of constraints with more derivatives.
 
     References
     ----------
@@ -147,7 +153,7 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
     x = problem.manifold.check_point(x)
     frame = problem.manifold.frame(x)
     c = frame.coordinates(problem.manifold.random_tangent(x, rng))  # of length 1
-    with np.errstate(all="ignore"):  # a function that is not finite fails the check; numpy need not warn
+    with np.errstate(all="ignore"):  # values that are not finite fail the check; no numpy warnings
         functions = (problem.cost, problem.gradient, problem.hessian_product)
         checks = list(_check_function("cost", *functions, frame, c))
         for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
@@ -168,14 +174,14 @@ def _check_function(
     frame: Frame,
     c: Coordinates,
 ) -> Iterator[DerivativeCheck]:
-    """Check the gradient and, if it is given, the Hessian of a function along the geodesic of `c`."""
+    """Check the gradient and, if given, the Hessian of a function along the geodesic of `c`."""
     start = as_cost(value(frame.point))
     ahead = np.array([as_cost(value(frame.exp(t * c))) for t in STEPS])
     call = "gradient(x)" if name == "cost" else "jacobian_product(x, w)"
     gradient = check_structure(egrad(frame.point), frame, f"gradient of {name}", call)
     first = frame.inner(frame.gradient(gradient), c)
     remainder = ahead - start - STEPS * first
-    # A remainder below this is rounding error, and says nothing about the derivative.
+    # A remainder below this is rounding error and says nothing about the derivative.
     noise = 1e3 * _EPS * (abs(start) + np.abs(ahead).max() + abs(first))
     yield DerivativeCheck(f"gradient of {name}", remainder_slope(remainder, noise), 2.0)
     if ehess is not None:
@@ -189,14 +195,14 @@ def _check_function(
 def _check_block(
     name: str, block: Constraint, frame: Frame, c: Coordinates, rng: np.random.Generator
 ) -> Iterator[DerivativeCheck]:
-    """Check a block through ⟨w, c(x)⟩ with random weights w; `directional` and `gradients` by themselves."""
+    """Check ⟨w, c(x)⟩ of a block with random weights w, then its `directional` and `gradients`."""
     w = rng.standard_normal(len(block(frame.point)))
     second = block.hessian_product
 
     def weighted(x: Point) -> float:
         if len(values := block(x)) != len(w):
             raise ValueError(
-                f"{name} gave {len(values)} numbers, but {len(w)} at `x`; return vectors of the same length "
+                f"{name} returned {len(values)} numbers, but {len(w)} at `x`; return vectors of one length "
                 "everywhere."
             )
         return float(w @ values)
@@ -259,14 +265,14 @@ def check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluate
     Raises
     ------
     ValueError
-        If a value or gradient is not finite, a derivative has not the structure of a point, a constraint
-        gives truth values, or a function writes into its arguments; the message names the function.
+        If a value or gradient is not finite, a derivative does not have the structure of a point, a
+        constraint returns truth values, or a function modifies its arguments; the message names the function.
     """
     constraints = ConstraintVector(problem, x0)
     if not problem.automatic:
         _check_are_numbers(problem, x0)
     if np.ndim(_called("cost", "cost(x)", problem.cost, x0)) != 0:
-        raise ValueError("The cost must be a number, not an array; sum up its entries.")
+        raise ValueError("The cost must be a number, not an array; sum its entries.")
     point = constraints.evaluate(x0)
     if not np.isfinite(point.cost):
         raise ValueError(f"The cost must be finite at `x0`, got {point.cost}; start where it is defined.")
@@ -299,7 +305,7 @@ def _check_values(problem: Problem, point: EvaluatedPoint) -> None:
 
 def _check_automatic(problem: Problem, point: EvaluatedPoint) -> None:
     """Check that gradients are finite; automatic derivatives have the right structure."""
-    # One sum of gradients per block tells whether all are sound; only if not, functions are looked at alone.
+    # One sum of gradients per block shows whether all are finite; only if not, check functions one by one.
     sums = [block.jacobian_product(point.x, np.ones(len(block(point.x)))) for block in problem.blocks]
     if not all(_finite(gradient, point) for gradient in sums):
         for name, block in named_constraints(problem):
@@ -324,7 +330,7 @@ def _check_block_gradient(block: Constraint, point: EvaluatedPoint, name: str, w
 
 
 def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, w: Array, u: Vector) -> None:
-    """Raise unless the derivative products of a block of constraints have the right shapes at the start."""
+    """Raise an error unless the derivatives of a block of constraints have the right shapes at the start."""
     size = len(w)
     if block.directional is not None:
         what, call = f"directional derivative of {name}", "directional(x, u)"
@@ -352,17 +358,17 @@ def _check_start_gradient(point: EvaluatedPoint, what: str, call: str, *function
 
 
 def _checked(point: EvaluatedPoint, what: str, call: str, *function: Any) -> Vector:
-    """Call a function with its arguments; raise unless the result has the structure of a point."""
+    """Call a function; raise an error unless the result has the structure of a point."""
     return check_structure(_evaluated(what, call, *function), point.frame, what, call)
 
 
 def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vector:
-    """Return a derivative if it has the structure of a point; otherwise raise, and name the function.
+    """Return a derivative if it has the structure of a point; otherwise raise an error.
 
     Parameters
     ----------
     vector : Vector
-        What the function returned.
+        The result of the function.
     frame : Frame
         The frame at the point.
     what, call : str
@@ -375,7 +381,7 @@ def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vecto
 
 
 def _evaluated(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; if it fails, the error says which one it was."""
+    """Call a function; if it fails, the error names it."""
     try:
         return _called(what, call, function, *arguments)
     except Exception as error:
@@ -384,7 +390,7 @@ def _evaluated(what: str, call: str, function: Callable[..., Any], *arguments: A
 
 
 def _called(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; raise if it writes into its arguments."""
+    """Call a function; raise an error if it modifies its arguments."""
     before = _bytes(arguments)
     result = function(*arguments)
     if _bytes(arguments) != before:

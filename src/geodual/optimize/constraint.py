@@ -1,4 +1,4 @@
-"""Blocks of constraints with their derivatives, and how they are made of what a user gives."""
+"""Blocks of constraints with their derivatives, and how they are built from the user's functions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .trees import pairing, scaled
 
 INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
 UNDEFINED = (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError)
-"""Errors of functions and manifolds at points where they have no value. Solvers reject such points."""
+"""Errors raised by functions and manifolds where they are not defined. Solvers reject such points."""
 
 A_CONDITION = (
-    "{} gives truth values such as True, but must give numbers that are ≤ 0 (or 0, for equalities) where the "
-    "constraint holds; return x - 1 in place of x <= 1."
+    "{} returns truth values such as True, but must return numbers: ≤ 0 (or 0, for equalities) where the "
+    "constraint holds; return x - 1 instead of x <= 1."
 )
 
 
@@ -30,7 +30,7 @@ A_CONDITION = (
 class Constraint:
     """A block of m constraints c(x) ∈ Rᵐ with its Euclidean derivatives, for `Problem`.
 
-    Use it to give more derivatives than `jacobian_product`, which makes solves with many constraints faster.
+    Use it to pass more derivatives than `jacobian_product`; this makes solves with many constraints faster.
 
     Parameters
     ----------
@@ -39,12 +39,13 @@ class Constraint:
     jacobian_product : callable
         ``jacobian_product(x, w)`` returns Σₖ wₖ ∇cₖ(x), with the structure of a point; w has shape (m,).
     directional : callable, optional
-        ``directional(x, u)`` returns Dc(x)[u], of shape (m,). Without it the m gradients are formed one by
+        ``directional(x, u)`` returns Dc(x)[u], of shape (m,). Without it, the m gradients are formed one by
         one.
     hessian_product : callable, optional
-        ``hessian_product(x, w, u)`` returns Σₖ wₖ ∇²cₖ(x)[u]. Without it gradients are differenced.
+        ``hessian_product(x, w, u)`` returns Σₖ wₖ ∇²cₖ(x)[u]. Without it, finite differences of gradients are
+        used.
     gradients : callable, optional
-        ``gradients(x, indices)`` returns the list of ∇cₖ(x) for k in `indices`. Give it if that is cheaper
+        ``gradients(x, indices)`` returns the list of ∇cₖ(x) for k in `indices`. Pass it if that is cheaper
         than one `jacobian_product` per gradient.
 
     See Also
@@ -54,7 +55,7 @@ class Constraint:
 
     Examples
     --------
-    A x ≤ b on flat space; calling the block gives its values:
+    A x ≤ b on flat space; calling the block returns its values:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -80,19 +81,19 @@ class Constraint:
         return as_vector(self.value(x))
 
     def derivative(self, x: Point, u: Vector) -> Array:
-        """Return Dc(x)[u], by `directional` if it is given."""
+        """Return Dc(x)[u], by `directional` if given."""
         if self.directional is not None:
             return as_vector(self.directional(x, u))
         rows = self.rows(x, np.arange(len(self(x))))
         return np.array([pairing(row, u) for row in rows])
 
     def rows(self, x: Point, indices: NDArray[np.intp]) -> Sequence[Vector]:
-        """Return the gradients of the given entries, by `gradients` if it is given."""
+        """Return the gradients of the given entries, by `gradients` if given."""
         if self.gradients is not None:
             return self.gradients(x, indices)
         size = len(self(x))
-        # A unit vector of weights picks out one gradient. It is copied, because all of them are kept, and a
-        # function may write each result to the same memory.
+        # A unit vector of weights selects one gradient. It is copied, because all gradients are kept, and a
+        # function may return the same memory each time.
         return [scaled(1.0, self.jacobian_product(x, _unit(size, k))) for k in indices]
 
     def shape(self, x: Point) -> tuple[int, ...]:
@@ -101,25 +102,25 @@ class Constraint:
 
     @property
     def flat(self) -> Constraint:
-        """The block with its values as a vector, for the map of a `Term`, which may give any array."""
+        """The block with its values as a vector; the map of a `Term` may return an array of any shape."""
         return flattened(self)
 
     @property
     def parts(self) -> tuple[Constraint, ...]:
-        """The functions that the block was joined from: itself, unless automatic derivatives joined some."""
+        """The functions joined in the block: itself, unless automatic derivatives joined several."""
         return (self,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlatConstraint(Constraint):
-    """A block that gives arrays of some shape, flattened.
+    """A block whose values are arrays, flattened to vectors.
 
     Parameters
     ----------
     value, jacobian_product, directional, hessian_product, gradients : callable
         The vector and its derivatives, as in `Constraint`.
     original_shape : callable
-        ``original_shape(x)`` returns the shape before.
+        ``original_shape(x)`` returns the shape before flattening.
     """
 
     original_shape: Callable[[Point], tuple[int, ...]]
@@ -130,8 +131,8 @@ class FlatConstraint(Constraint):
 
 
 def flattened(block: Constraint) -> FlatConstraint:
-    """Return a block whose values and weights may be arrays of any shape as one of vectors."""
-    seen: list[tuple[int, ...]] = []  # learned at the first point
+    """Return a block with vectors in place of values and weights of any shape."""
+    seen: list[tuple[int, ...]] = []  # determined at the first point
 
     def shape(x: Point) -> tuple[int, ...]:
         if not seen:
@@ -160,10 +161,10 @@ def as_vector(values: Any) -> Array:
     try:
         vector = np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"A constraint must give numbers, got {brief(values)}; return a vector.") from None
+        raise ValueError(f"A constraint must return numbers, got {brief(values)}; return a vector.") from None
     if vector.ndim > 1:
         raise ValueError(
-            f"A constraint must give a number or a vector, got an array of shape {vector.shape}; "
+            f"A constraint must return a number or a vector, got an array of shape {vector.shape}; "
             "flatten it with numpy.ravel, in its derivatives too."
         )
     return vector if vector.ndim else vector.reshape(1)
@@ -178,20 +179,20 @@ def as_cost(value: Any) -> float:
 
 
 def listed(functions: Any) -> list[Any]:
-    """Return a list of what was given: nothing, one function or block, or a sequence of them."""
+    """Return a list of functions and blocks, given None, a single one, or a sequence."""
     if functions is None:
         return []
     return list(functions) if isinstance(functions, Sequence) else [functions]
 
 
 def check_function(function: Any, name: str) -> None:
-    """Raise a `TypeError` if something that should be a function is none."""
+    """Raise a `TypeError` unless an argument is a function."""
     if not callable(function):
         raise TypeError(f"`{name}` must be a function, got {type(function).__name__}; write it with def.")
 
 
 def blocks_of(functions: Any, products: Any, name: str, product_name: str) -> tuple[Constraint, ...]:
-    """Join functions with their derivatives to blocks; blocks that are given stay as they are.
+    """Combine functions and their derivatives into blocks; blocks stay as they are.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def blocks_of(functions: Any, products: Any, name: str, product_name: str) -> tu
     products : callable or sequence of callables, or None
         One ``jacobian_product`` per plain function, in order.
     name, product_name : str
-        What the user calls both.
+        The user's names for both.
 
     Returns
     -------
@@ -219,11 +220,11 @@ def blocks_of(functions: Any, products: Any, name: str, product_name: str) -> tu
         check_function(function, name)
     for function in derivatives:
         check_function(function, product_name)
-    # A `Constraint` brings its own derivatives; plain functions take theirs in order.
+    # A `Constraint` has its own derivatives; plain functions take theirs in order.
     remaining = iter(derivatives)
     return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)
 
 
 def parts_of(blocks: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """Return the functions that the blocks were joined from."""
+    """Return the functions joined in the blocks."""
     return tuple(part for block in blocks for part in block.parts)

@@ -1,7 +1,8 @@
-"""Geodesic convexity: look for geodesics that refute it, since no number of them can prove it.
+"""Geodesic convexity: search for geodesics that refute it; no number of them can prove it.
 
-`check_convexity` is for users. `Declaration` is what a result may say about global minima: that a problem is
-declared convex, what was seen of it, and how much less than x other points may then cost (`GlobalBound`).
+`check_convexity` is for users. `Declaration` determines what a result says about global minima: whether the
+problem is declared convex, whether a geodesic refutes it, and how much less than x other points can then cost
+(`GlobalBound`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .trees import leaves, mapped
 
 _EPS = float(np.finfo(float).eps)
-_NOISE = 1e-8  # violation, relative to the size of the function, that may be rounding error
-_STEP = 1e-13  # length of a step, relative to a geodesic, that changes values by rounding errors only
-_MARGIN = 100.0  # violation, relative to such a change, that may be rounding error
+_NOISE = 1e-8  # largest violation, relative to the size of the function, that counts as rounding error
+_STEP = 1e-13  # length of a step, relative to a geodesic, that changes values only by rounding errors
+_MARGIN = 100.0  # largest violation, relative to such a change, that counts as rounding error
 _SHORTEST = 0.01  # length of the shortest geodesics, relative to the longest
-_GEODESICS = 8  # on which `minimize` looks: less work than a few iterations
+_GEODESICS = 8  # that `minimize` checks: less work than a few iterations
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class FunctionConvexity:
         The function.
     violation : float
         The largest f(m) − ½ (f(a) + f(b)) over all geodesics from a to b with midpoint m, relative to the
-        largest |f| seen (or more, where f has large rounding errors); its absolute value for an equality,
-        which must be affine. It is −inf if nothing could be checked.
+        largest |f| seen (or more, if f has large rounding errors). For an equality, which must be affine, the
+        largest absolute value. It is −inf if nothing could be checked.
     n_geodesics : int
         Number of geodesics on which the function was checked.
     ends : tuple of two points, or None
@@ -71,14 +72,14 @@ class FunctionConvexity:
 
 @dataclass(frozen=True)
 class ConvexityCheck:
-    """The outcome of `check_convexity`: false if a geodesic refutes convexity, and printed as a table.
+    """The result of `check_convexity`: false if a geodesic refutes convexity; prints as a table.
 
     Attributes
     ----------
     checks : tuple
         One check per function, each with `name`, `violation`, `n_geodesics`, `ends` and `refuted`.
     refuted : bool
-        Whether a geodesic refutes convexity. If not, it is not proved.
+        Whether a geodesic refutes convexity. False does not prove it.
     worst : object
         The check with the largest violation.
 
@@ -88,7 +89,7 @@ class ConvexityCheck:
 
     Examples
     --------
-    A parabola that opens downward is not convex, and the two ends show it:
+    A parabola that opens downward is not convex, as the two ends show:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -131,17 +132,17 @@ def check_convexity(
     radius: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> ConvexityCheck:
-    """Look for geodesics that refute the geodesic convexity of a problem.
+    """Search for geodesics that refute the geodesic convexity of a problem.
 
     Along every geodesic from a to b with midpoint m, a convex function has f(m) ≤ ½ (f(a) + f(b)). This must
-    hold for the cost and all inequalities; for equalities and maps of terms, which must be affine, with
-    equality. Then every KKT point is a global minimum. The check draws geodesics of different lengths around
-    `x0`. One violation refutes convexity; no number of geodesics proves it. In many dimensions random
+    hold for the cost and all inequalities, and with equality for equalities and maps of terms, which must be
+    affine. Then every KKT point is a global minimum. The check draws geodesics of different lengths around
+    `x0`. One violation refutes convexity; no number of geodesics proves it. In many dimensions, random
     geodesics easily miss a single direction in which a function is not convex.
 
-    On a Hadamard manifold geodesics may lie anywhere. On others, such as a sphere, only constants are convex
-    everywhere, so a problem can only be convex on a geodesically convex part, such as the inside of a
-    hemisphere. There only geodesics count whose ends satisfy all inequalities (and bounds): state the part
+    On a Hadamard manifold, geodesics may lie anywhere. On others, such as a sphere, only constants are convex
+    everywhere, so a problem can be convex only on a geodesically convex part, such as the interior of a
+    hemisphere. There, only geodesics whose ends satisfy all inequalities (and bounds) count: state the part
     that you mean as an inequality, or choose a small `radius`.
 
     Parameters
@@ -151,18 +152,18 @@ def check_convexity(
     x0 : Point
         Point around which to draw geodesics.
     n_geodesics : int
-        Number of geodesics. Those on which a function has no finite value do not count for it, and none
-        counts on which numbers overflow.
+        Number of geodesics. A geodesic does not count for functions without a finite value on it, and not at
+        all if numbers overflow.
     radius : float, optional
-        Largest distance of midpoints from `x0`, and half the length of the longest geodesic. The default is
-        1 or, on a large point of flat space, its largest entry; it is smaller on manifolds that are small.
+        Largest distance of midpoints from `x0`, and half the length of the longest geodesic. The default is 1
+        or, at a large point of flat space, its largest entry; it is smaller on small manifolds.
     rng : numpy Generator, optional
         Draws the geodesics; a fixed seed by default.
 
     Returns
     -------
     ConvexityCheck
-        False if convexity is refuted; print it to see by which function and between which points.
+        False if convexity is refuted; print it to see for which function and between which points.
 
     See Also
     --------
@@ -175,8 +176,8 @@ def check_convexity(
 
     Examples
     --------
-    The logarithm of the determinant is affine along the geodesics of positive definite matrices, and the
-    trace is convex, though the first is concave in the usual sense:
+    Along geodesics of positive definite matrices, the logarithm of the determinant is affine, although it is
+    concave in the usual sense, and the trace is convex:
 
     >>> import numpy as np
     >>> from geodual.manifolds import SPD
@@ -196,19 +197,19 @@ def check_convexity(
     rng = np.random.default_rng(0) if rng is None else rng
     x0 = problem.manifold.check_point(x0)
     seeds = rng.integers(2**63, size=n_geodesics)
-    with np.errstate(all="ignore"):  # functions may have no values at some ends
+    with np.errstate(all="ignore"):  # functions may be undefined at some ends
         return _Search(problem, x0, radius).run(seeds)
 
 
 def has_geodesics(manifold: Manifold) -> bool:
-    """Return whether the `exp` of a manifold follows geodesics, and not only a retraction."""
+    """Return whether the `exp` of a manifold follows geodesics, not only a retraction."""
     if not isinstance(manifold, PymanoptManifold):
         return manifold.has_log
     return all(factor.implements("exp") for factor in manifold.factors)
 
 
 class _Search:
-    """The largest violations of all functions, f first and then the constraints, as one vector."""
+    """Find the largest violations of all functions, as one vector: f first, then the constraints."""
 
     def __init__(self, problem: Problem, x0: Point, radius: float | None) -> None:
         self._problem, self._manifold = problem, problem.manifold
@@ -225,7 +226,7 @@ class _Search:
         for k, seed in enumerate(seeds):
             try:
                 points = self._geodesic(seed)
-            except UNDEFINED:  # it is so long that numbers overflow on the way
+            except UNDEFINED:  # so long that numbers overflow
                 continue
             values = np.array([self._values(x) for x in points])
             if self._counts(values):
@@ -235,12 +236,12 @@ class _Search:
         return ConvexityCheck(tuple(self._row(name, part, relative, seeds) for name, part in self._names()))
 
     def _geodesic(self, seed: int) -> tuple[Point, Point, Point, Point]:
-        """Return an end, the midpoint and the other end, which needs no logarithm, and the midpoint again.
+        """Return one end, the midpoint, the other end, and the midpoint again, without a logarithm.
 
-        The last is computed as the ends are, so that its values differ by rounding errors.
+        The last one is computed in the same way as the ends, so that its values differ by rounding errors.
         """
         rng = np.random.default_rng(seed)
-        scale = self._radius * _SHORTEST ** rng.uniform()  # of all orders: short ones stay in small sets
+        scale = self._radius * _SHORTEST ** rng.uniform()  # of all orders: short geodesics stay in small sets
         middle = self._center.exp(scale * random_direction(self._center, rng))
         frame = self._manifold.frame(middle)
         velocity = scale * random_direction(frame, rng)
@@ -254,7 +255,7 @@ class _Search:
         return np.concatenate([[point.cost], point.constraints])
 
     def _counts(self, values: Array) -> bool:
-        """Return whether the ends are where the declaration applies."""
+        """Return whether the declaration applies at the ends."""
         ends = values[[0, 2], 1 : 1 + self._constraints.n_inequalities]
         return self._manifold.hadamard or bool((ends <= 0.0).all())
 
@@ -269,7 +270,7 @@ class _Search:
         self._error = np.maximum(self._error, np.where(valid, np.abs(values[3] - values[1]), 0.0))
 
     def _names(self) -> list[tuple[str, Indices]]:
-        """Return the names of the functions and where their entries are."""
+        """Return the names of the functions and the positions of their entries."""
         names, end = [("cost", np.arange(1))], 1
         for name, block in named_constraints(self._problem):
             size = len(block(self._center.point))
@@ -287,7 +288,7 @@ class _Search:
 
 
 def _shown(prefix: str, x: Point) -> str:
-    """Return a point in a few lines after a prefix, with the parts of a product below each other."""
+    """Format a point in a few lines after a prefix, one part of a product below the other."""
     parts = [np.array2string(np.asarray(p), precision=4, threshold=12, prefix=prefix) for p in leaves(x)]
     return prefix + ("\n" + " " * len(prefix)).join(parts)
 
@@ -311,8 +312,8 @@ class Declaration:
     def examined(cls, problem: Problem, x0: Point) -> Self:
         """Check the declaration on a few geodesics around the start; warn if one refutes it.
 
-        It is a warning and not an error, because the solve still finds what it would find without the
-        declaration, and because functions that are computed inexactly may only seem to be not convex.
+        This is a warning, not an error, because the solve still finds the same as without the declaration,
+        and because inexactly computed functions may only seem not to be convex.
         """
         if not problem.geodesically_convex:
             return cls(problem, "none")
@@ -331,7 +332,7 @@ class Declaration:
     def bound(
         self, constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array, x0: Point
     ) -> GlobalBound:
-        """Return how much less than a point others may cost, if the declaration is true.
+        """Return how much less than a given point others can cost, if the declaration is true.
 
         Parameters
         ----------
@@ -364,9 +365,9 @@ class Declaration:
         )
 
     def words(self, contradiction: str, bound: GlobalBound | None, is_global: bool) -> str:
-        """Return what to say at a converged point, given what contradicts the declaration there, if anything.
+        """Return the text for a converged point, given what, if anything, contradicts the declaration there.
 
-        It begins with a space, or is empty if nothing is declared.
+        The text begins with a space; it is empty if nothing is declared.
         """
         if self.state == "none":
             return ""
@@ -382,7 +383,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class GlobalBound:
-    """How much less than x a feasible point at a distance of at most R may cost: `slope` R + `slack`.
+    """The most by which a feasible point within distance R can cost less than x: `slope` R + `slack`.
 
     Along the geodesic from x to a feasible y, a convex Lagrangian lies above its tangent, and at y it is at
     most f(y). So f(y) ≥ f(x) + Σ λₖ hₖ(x) + Σ μⱼ gⱼ(x) − ‖grad L(x)‖ d(x, y).
@@ -396,7 +397,7 @@ class GlobalBound:
     radius, scaled_slope : float
         A radius that suits the problem, and the slope, both in the metric of the solve.
     region, metric : str
-        Words: where the declaration applies, and in which metric the radius is.
+        Text for messages: where the declaration applies, and the metric of the radius.
     """
 
     slope: float
@@ -407,7 +408,7 @@ class GlobalBound:
     metric: str = ""
 
     def gap(self, radius: float) -> float:
-        """Return how much less a feasible point may cost within a distance in the metric of the user."""
+        """Return how much less a feasible point within a distance, in the metric of the user, can cost."""
         return _gap(self.slope, radius, self.slack)
 
     @property
@@ -432,14 +433,14 @@ def _gap(slope: float, radius: float, slack: float) -> float:
 
 
 def _norm_with_rounding(frame: Frame, egrad: Vector, part: Vector) -> float:
-    """Return the norm of a gradient plus its rounding error, given one of the terms that cancel in it."""
+    """Return the norm of a gradient plus its rounding error, given one of the terms that cancel."""
     return frame.norm(frame.gradient(egrad)) + _EPS * frame.norm(frame.gradient(part))
 
 
 def reach(frame: Frame, x0: Point, problem: Problem) -> float:
-    """Return a radius that suits a problem: the size of x, how far its bounds are, and where it came from.
+    """Return a radius that suits a problem, from the size of x, its bounds and its distance from the start.
 
-    If all entries of x have two bounds, it covers all points within them. In a flat space the start does not
+    If all entries of x have two bounds, it covers all points within them. In flat space the start does not
     count, because there x has a size.
     """
     lengths = [frame.unit]
@@ -461,5 +462,5 @@ def _widest(x: Point, bounds: Any) -> Vector:
 
 _WARNING = (
     "The problem is declared geodesically convex, but a geodesic refutes it, so the result claims no global "
-    "minimum. Correct the problem, or leave out `geodesically_convex`; check_convexity tells more.\n{}"
+    "minimum. Correct the problem, or leave out `geodesically_convex`; see check_convexity.\n{}"
 )

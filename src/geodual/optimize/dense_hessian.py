@@ -1,10 +1,10 @@
-"""A preconditioner from the whole Hessian, where conjugate gradients take longer than forming it.
+"""A preconditioner from the full Hessian, if conjugate gradients take longer than forming it.
 
-In d dimensions d products give the whole Hessian H, and in exact arithmetic conjugate gradients need no more
+In d dimensions, d products give the full Hessian H, and in exact arithmetic conjugate gradients need no more
 than d steps. If they take more, H is ill-conditioned: a penalty is stiff, or variables have very different
-sizes. Then H is formed, and H⁻¹ is the preconditioner from here on, until the steps with it have taken more
-than d products together. To use at later points what is known of H follows J. L. Morales, J. Nocedal,
-"Automatic preconditioning by limited memory quasi-Newton updating", SIAM Journal on Optimization 10(4), 2000.
+sizes. Then H is formed, and H⁻¹ is the preconditioner until the steps with it have taken more than d products
+in total. The idea to reuse H at later points is from J. L. Morales, J. Nocedal, "Automatic preconditioning by
+limited memory quasi-Newton updating", SIAM Journal on Optimization 10(4), 2000.
 
 Where H is indefinite, there is no preconditioner: steps end at the trust region, and |H|⁻¹ would spend them
 on flat directions (with it, 30 balanced cuts took 250,000 products, without it 46,000). H is then formed
@@ -22,9 +22,9 @@ from geodual.manifolds.frame import Coordinates
 from .lagrangian import LocalLagrangian
 
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
-_SPARE = 5  # random vectors beyond the number of dimensions that they must span
+_SPARE = 5  # random vectors beyond the number of dimensions to span
 _PATIENCE = 4  # times as many steps before H is formed again, each time it is indefinite
-_SAME = 1e-10  # part of a random tangent vector across a basis of the same tangent space: rounding errors
+_SAME = 1e-10  # share of a random tangent vector outside its basis that is rounding error
 _EPS = float(np.finfo(float).eps)
 
 
@@ -52,7 +52,7 @@ class DenseHessian:
         self.steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
     def prepare(self, model: LocalLagrangian) -> None:
-        """Form the Hessian if that is worth while, and precondition the model's next system."""
+        """Form the Hessian if that pays off, and precondition the model's next system."""
         d = self._manifold.dim
         if self.steps > self._patience * d and d <= _MOST and model.frame.orthonormal:
             self._form(model)
@@ -68,12 +68,12 @@ class DenseHessian:
         H = np.array(products) @ basis.T
         if np.isfinite(H).all() and H.any():
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-            # What is not symmetric in H is error of the products, by rounding or by differences.
+            # Any asymmetry of H is an error of the products, from rounding or finite differences.
             noise = max(len(basis) * _EPS * np.abs(values).max(), float(np.linalg.norm(H - H.T)))
             is_convex = bool(values[0] >= -noise)
             self._patience *= 1 if is_convex else _PATIENCE
             inverse = 1.0 / np.maximum(values, noise)
-            # The tangent space may turn: across the basis, the median stands for H⁻¹.
+            # The tangent space may rotate: orthogonal to the basis, the median replaces H⁻¹.
             self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
             self._factors = inverse - self._across
             self._basis = vectors.T @ basis if is_convex else None

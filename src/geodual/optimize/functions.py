@@ -1,7 +1,7 @@
-"""Functions g with a proximal operator, for terms g(c(x)) of a problem: constraints, norms, losses and cones.
+"""Functions g with a proximal operator for terms g(c(x)) of a problem: constraints, norms, losses, cones.
 
-A function has three methods: `value(z)`, `prox(z, t)` and `prox_derivative(z, t)`. They are all that a solver
-needs. `docs/add_a_function.md` shows how to write one.
+A solver needs only three methods: `value(z)`, `prox(z, t)` and `prox_derivative(z, t)`.
+`docs/add_a_function.md` shows how to write a function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Function(Protocol):
 
     Examples
     --------
-    Half the squared norm, a smooth function, to show the three methods:
+    The three methods for half the squared norm, a smooth function:
 
     >>> import numpy as np
     >>> class HalfSquare:
@@ -54,15 +54,15 @@ class Function(Protocol):
     def prox_derivative(self, z: Array, t: float) -> LinearMap:
         """Return a derivative of ``prox(·, t)`` at z, as a function of a direction.
 
-        At a kink, any limit of derivatives nearby will do.
+        At a kink, any limit of nearby derivatives is valid.
         """
 
 
 class Separable(ABC):
-    """What functions that act on each entry by itself share: the derivative of the prox is diagonal.
+    """Base of functions that act on each entry separately: the derivative of the prox is diagonal.
 
-    Solvers may scale the entries one by one, and polish a solution by Newton's method where the diagonal has
-    only zeros (the entry is fixed at a kink) and ones (it is free).
+    Solvers can scale the entries one by one. They can polish a solution by Newton's method if the diagonal
+    has only zeros (entries fixed at a kink) and ones (free entries).
     """
 
     separable = True
@@ -78,7 +78,7 @@ class Separable(ABC):
 
 
 def _check_weight(weight: Any, name: str = "weight") -> Any:
-    """Return a weight, a number or an array, or raise an error if it is negative or not finite."""
+    """Return a weight (a number or an array), or raise an error if it is negative or not finite."""
     array = np.asarray(weight, dtype=float)
     if not (np.isfinite(array).all() and (array >= 0.0).all()):
         raise ValueError(f"`{name}` must be finite and not negative, got {weight!r}.")
@@ -106,7 +106,7 @@ class NonPositive(Separable):
         return 0.0 if (z <= 0.0).all() else np.inf
 
     def prox(self, z: Array, t: Any) -> Array:
-        """Return z with 0 in place of positive entries."""
+        """Return z with positive entries replaced by 0."""
         return np.minimum(z, 0.0)
 
     def slopes(self, z: Array, t: Any) -> Array:
@@ -180,7 +180,7 @@ class Box(Separable):
         return 0.0 if ((z >= self.lower) & (z <= self.upper)).all() else np.inf
 
     def prox(self, z: Array, t: Any) -> Array:
-        """Return z with entries outside the bounds moved to the bound."""
+        """Return z with its entries clipped to the bounds."""
         return np.asarray(np.clip(z, self.lower, self.upper))
 
     def slopes(self, z: Array, t: Any) -> Array:
@@ -190,7 +190,7 @@ class Box(Separable):
 
 @dataclass(frozen=True, eq=False)
 class L1(Separable):
-    """The weighted sum of absolute values of the entries, which makes entries exactly zero.
+    """The weighted sum of absolute values; it makes entries exactly zero.
 
     Parameters
     ----------
@@ -231,14 +231,14 @@ class L1(Separable):
 
 @dataclass(frozen=True, eq=False)
 class Quantile(Separable):
-    """The quantile loss Σ w (q max(zₖ, 0) + (1 − q) max(−zₖ, 0)), for fits that few outliers do not move.
+    """The quantile loss Σ w (q max(zₖ, 0) + (1 − q) max(−zₖ, 0)), for fits that resist outliers.
 
     Parameters
     ----------
     level : float
-        q, between 0 and 1; 0.5 is half the l1 norm.
+        The level q, between 0 and 1; 0.5 gives half the l1 norm.
     weight : float or array
-        w.
+        The weight w.
 
     See Also
     --------
@@ -279,14 +279,14 @@ class Quantile(Separable):
 
 @dataclass(frozen=True, eq=False)
 class Huber(Separable):
-    """The Huber loss of each entry: w z²/2 up to a size of δ, and linear beyond.
+    """The Huber loss of each entry: w z²/2 up to the absolute value δ, and linear beyond.
 
     Parameters
     ----------
     width : float
-        δ > 0.
+        The width δ > 0.
     weight : float or array
-        w.
+        The weight w.
 
     See Also
     --------
@@ -327,15 +327,15 @@ class Huber(Separable):
 
 @dataclass(frozen=True, eq=False)
 class GroupL2:
-    """The sum of Euclidean norms of groups, w Σ ‖z_group‖, which makes whole groups exactly zero.
+    """The sum of Euclidean norms of groups, w Σ ‖z_group‖; it makes whole groups exactly zero.
 
     Parameters
     ----------
     weight : float
-        w.
+        The weight w.
     groups : array of int, optional
-        The number of the group of each entry, with the shape of z. By default each row of a matrix is a
-        group, and a vector is one group.
+        Group number of each entry, with the shape of z. By default, each row of a matrix is a group, and a
+        vector is one group.
 
     See Also
     --------
@@ -393,7 +393,7 @@ class GroupL2:
 
 @dataclass(frozen=True, eq=False)
 class NuclearNorm:
-    """The sum of the singular values of a matrix times a weight, which makes the rank small.
+    """The sum of the singular values of a matrix times a weight; it makes the rank small.
 
     Parameters
     ----------
@@ -403,6 +403,7 @@ class NuclearNorm:
     See Also
     --------
     L1 : The same for entries.
+    SpectralNorm : The largest singular value.
 
     Examples
     --------
@@ -463,7 +464,7 @@ class SpectralNorm:
         return self.weight * float(np.linalg.norm(_matrix(z), 2))
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return z with its largest singular values cut down to one level, by t times the weight in total."""
+        """Return z with its largest singular values lowered to one level, by t times the weight in total."""
         u, s, vt = np.linalg.svd(_matrix(z), full_matrices=False)
         return np.asarray((u * LInf(self.weight).prox(s, t)) @ vt)
 
@@ -503,7 +504,7 @@ class Max:
         return self.weight * float(z.max())
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return z with its largest entries cut down to one level, by t times the weight in total."""
+        """Return z with its largest entries lowered to one level, by t times the weight in total."""
         return z - _on_simplex(z, t * self.weight)
 
     def prox_derivative(self, z: Array, t: float) -> LinearMap:
@@ -543,7 +544,7 @@ class LInf:
         return self.weight * float(np.abs(z).max())
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return z with its largest entries cut down to one size, by t times the weight in total."""
+        """Return z with its largest entries shrunk to one size, by t times the weight in total."""
         cut, size = t * self.weight, np.abs(z)
         if size.sum() <= cut:
             return np.zeros_like(z)
@@ -571,7 +572,7 @@ class Ball:
 
     See Also
     --------
-    SecondOrderCone : Where the radius is a variable too.
+    SecondOrderCone : The same with a variable radius.
 
     Examples
     --------
@@ -613,7 +614,7 @@ class SecondOrderCone:
 
     See Also
     --------
-    Ball : Where the radius is a number.
+    Ball : The same with a fixed radius.
 
     Examples
     --------
@@ -677,7 +678,7 @@ class PositiveSemidefinite:
         return 0.0 if spectrum[0] >= -1e-12 * np.abs(spectrum).max() else np.inf
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return z with 0 in place of negative eigenvalues."""
+        """Return z with negative eigenvalues replaced by 0."""
         spectrum, basis = np.linalg.eigh(_symmetric(z))
         return np.asarray((basis * np.maximum(spectrum, 0.0)) @ basis.T)
 
@@ -694,7 +695,7 @@ class PositiveSemidefinite:
 
 @dataclass(frozen=True, eq=False)
 class SimplexSet:
-    """The constraint that no entry is negative and that all entries add up to a total.
+    """The constraint that entries are nonnegative and sum to a total.
 
     Parameters
     ----------
@@ -703,7 +704,7 @@ class SimplexSet:
 
     See Also
     --------
-    geodual.manifolds.Simplex : Probability vectors as a manifold, where all entries are positive.
+    geodual.manifolds.Simplex : Probability vectors with positive entries, as a manifold.
 
     Examples
     --------
@@ -747,7 +748,7 @@ def _symmetric(z: Array) -> Array:
 def _divided(f: Array, s: Array, slopes: Array) -> Array:
     """Return the divided differences (fᵢ − fⱼ)/(sᵢ − sⱼ), with their limit where sᵢ = sⱼ.
 
-    `slopes` is the matrix of derivatives of f by s.
+    `slopes` is the matrix of derivatives of f with respect to s.
     """
     gap = s[:, None] - s
     near = np.abs(gap) <= 1e-12 * np.abs(s).max(initial=0.0)
@@ -757,7 +758,7 @@ def _divided(f: Array, s: Array, slopes: Array) -> Array:
 
 
 def _singular_derivative(z: Array, function: Function, t: float) -> LinearMap:
-    """Return the derivative of the map that applies the prox of a function to the singular values of z."""
+    """Return the derivative of applying the prox of a function to the singular values of z."""
     if z.shape[0] < z.shape[1]:
         transposed = _singular_derivative(z.T, function, t)
         return lambda h: transposed(h.T).T
@@ -788,7 +789,7 @@ def _simplex_level(z: Array, total: float) -> float:
 
 
 def _on_simplex(z: Array, total: float) -> Array:
-    """Return the nearest point with entries of at least 0 that add up to the total."""
+    """Return the nearest point with nonnegative entries that sum to the total."""
     return np.maximum(z - _simplex_level(z, total), 0.0) if total > 0.0 else np.zeros_like(z)
 
 

@@ -1,9 +1,9 @@
-"""The interior-point method: primal-dual Newton steps on barrier problems with a falling parameter μ.
+"""The interior-point method: primal-dual Newton steps on barrier problems with a decreasing μ.
 
 Inequalities get a logarithmic barrier. If the start satisfies all of them strictly, so does every iterate.
-Otherwise they have slacks, and violations fall together with μ, as those of equalities do. Each step solves
-the condensed Newton system by preconditioned conjugate gradients within a trust region, which follows
-negative curvature. Multipliers are variables of their own, so that a few steps per μ suffice.
+Otherwise they have slacks, and their violations decrease together with μ, as do those of equalities. Each
+step solves the condensed Newton system by preconditioned conjugate gradients within a trust region, and
+follows negative curvature. Multipliers are separate variables, so that a few steps per μ are enough.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .problem import ConstraintVector, EvaluatedPoint
 from .second_order import Judgment, judge
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
-_FIRST_MU = (0.1, 0.3)  # the first μ; from a strict start at most the second over the number of inequalities
+_FIRST_MU = (0.1, 0.3)  # first μ; from a strict start, at most the second over the number of inequalities
 _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this multiple of μ
-_USUAL_DELTA = 1e-6  # least δ; smaller ones make Newton systems worse, and convergence is fast already
-_LEAST_DELTA = 1e-10  # least δ where the last digits need it
-_FIRST_RADIUS = 10.0  # of the trust region, in units of length, where the manifold sets no limit
+_USUAL_DELTA = 1e-6  # smallest δ; less makes Newton systems worse, and convergence is fast already
+_LEAST_DELTA = 1e-10  # smallest δ if the last digits need it
+_FIRST_RADIUS = 10.0  # of the trust region, in units of length, if the manifold sets no limit
 _PATIENCE = 40  # iterations without progress before giving up
 _RESTARTS = 3  # from a feasible point
 _ESCAPES = 5  # restarts after the iterates ran away
-_EXTRA_STEPS = 5  # after the certificate, for a more exact cost
+_EXTRA_STEPS = 5  # after the certificate, for a more accurate cost
 _TRIALS = 40
 _SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
-_NEAR = 0.99  # share of the way to the boundary that a step may go; more as μ falls
+_NEAR = 0.99  # share of the way to the boundary that a step may go; more as μ decreases
 _RANGE = 1e4  # factor by which a multiplier may differ from its estimate
-_CG_ACCURACY = (1e-10, 0.1)  # least and greatest relative residual of conjugate gradients
+_CG_ACCURACY = (1e-10, 0.1)  # smallest and largest relative residual of conjugate gradients
 
 End = tuple[Update | Stop, ...]
 
@@ -61,9 +61,9 @@ def interior_point(
     constraints : ConstraintVector
         The constraints of the problem.
     start : EvaluatedPoint
-        The start. If it satisfies all inequalities strictly, so does every iterate.
+        The starting point. If it satisfies all inequalities strictly, so does every iterate.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     tol : float
         The KKT residual to reach.
     multipliers : array of shape (m,)
@@ -84,7 +84,7 @@ def interior_point(
 
 @dataclass(frozen=True)
 class State:
-    """A point with multipliers, and what the next step needs to know.
+    """A point with multipliers, and the settings of the next step.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class State:
     radius : float
         Trust-region radius.
     softness : float
-        Factor of δ; it falls after an escape, and at the end.
+        Factor of δ; it decreases after an escape, and at the end.
     violation : float
-        Violation when μ was reduced last.
+        Violation at the last reduction of μ.
     misses : int
-        Number of reductions of μ in a row at which the violation had fallen too little.
+        Number of consecutive reductions of μ at which the violation had decreased too little.
     """
 
     model: LocalBarrier
@@ -109,7 +109,7 @@ class State:
 
 
 class InteriorPoint:
-    """The method: transitions from state to state, and what it has seen."""
+    """The method: transitions between states, and a record of the solve."""
 
     def __init__(
         self,
@@ -124,14 +124,14 @@ class InteriorPoint:
         self.preconditioner = BarrierPreconditioner(constraints, start)
         self.first_mu = barrier or self._usual_mu()
         self.progress = Progress()
-        self.feasible = False  # whether a feasible point was seen
-        self.saddle_cost = math.inf  # cost beside the last saddle point that was left
+        self.feasible = False  # whether any point was feasible
+        self.saddle_cost = math.inf  # cost next to the last saddle point that was left
         self.restarts = self.escapes = 0
         self.products = 0  # Hessian products since the last update
 
     def _usual_mu(self) -> float:
-        # Many logarithms would outweigh the cost at a strictly feasible start, and drive it away. With slacks
-        # a small μ pins multipliers of inactive constraints to where they are, for many steps.
+        # At a strictly feasible start, many logarithms would outweigh the cost and drive the point away. With
+        # slacks, a small μ would hold multipliers of inactive constraints in place for many steps.
         n = self.constraints.n_inequalities
         is_strict = bool((self.start.constraints[:n] < 0.0).all())
         return min(_FIRST_MU[0], _FIRST_MU[1] / max(n, 1)) if is_strict else _FIRST_MU[0]
@@ -166,7 +166,7 @@ class InteriorPoint:
         strict = k.stop > 0 and bool((point.constraints[k] < 0.0).all())
         mu = self.first_mu if size else self.last_mu
         if y[k].any():
-            # The complementarity of given multipliers tells how near they are to a solution.
+            # The complementarity of given multipliers shows how close they are to a solution.
             slacks = np.abs(point.constraints / self.units.constraints)[k]
             mu = float(np.clip(y[k] @ slacks / len(slacks), self.last_mu, mu))
         delta = self._delta(mu, softness)
@@ -188,7 +188,7 @@ class InteriorPoint:
         return Update(model.point, multipliers, hessian_products=self.products, kkt=kkt, units=self.units)
 
     def tightened(self, state: State) -> State:
-        """Go on to smaller μ and δ, and to new centers, while the barrier problem is solved."""
+        """Reduce μ and δ, and move the centers, as long as the barrier problem is solved."""
         while self.constraints.size and state.model.residual <= _SOLVED * state.model.function.mu:
             mu = state.model.function.mu
             state = self.recentered(state, max(self.last_mu, min(0.2 * mu, mu**1.5)))
@@ -197,12 +197,12 @@ class InteriorPoint:
         return state
 
     def recentered(self, state: State, mu: float) -> State:
-        """Return the state for another μ, with the present multipliers as centers."""
+        """Return the state for another μ, with the current multipliers as centers."""
         model, kkt = state.model, state.update.kkt
         assert kkt is not None
-        # Demand a fourfold fall of the violation, as the default method does.
+        # The violation must decrease fourfold, as in the default method.
         missed = kkt.feasibility > max(0.25 * state.violation, self.tol)
-        # Where μ does not fall any more, only a smaller δ can reduce what is left.
+        # Once μ no longer decreases, only a smaller δ can reduce the rest.
         softness = state.softness * (0.1 if mu > 0.5 * model.function.mu else 1.0)
         function = replace(model.function, mu=mu, delta=self._delta(mu, softness), centers=model.multipliers)
         return replace(
@@ -220,7 +220,7 @@ class InteriorPoint:
         step = take_step(model, state.radius, target)
         if not isinstance(step, str) or not self.constraints.size:
             return step
-        # With the estimates as multipliers it is Newton's step for the barrier function alone.
+        # With the estimates as multipliers, this is Newton's step for the barrier function alone.
         return take_step(model.function.at(model.point, model.estimates), 0.1 * state.radius, target)
 
     def stepped(self, state: State, step: BarrierStep) -> State:
@@ -236,12 +236,12 @@ class InteriorPoint:
         update = self._update(model)
         assert update.kkt is not None
         self.feasible |= update.kkt.feasibility <= self.tol
-        # A fall of Φ that is not small compared with μ is progress, too.
+        # A decrease of Φ that is not small compared with μ is progress, too.
         self.progress.note(update, step.decrease > 0.1 * model.function.mu)
         return replace(state, model=model, update=update, radius=step.radius)
 
     def refined(self, state: State) -> State:
-        """Take more steps after the certificate: the products λ h of many inequalities add up in the cost."""
+        """Take more steps after the certificate, because many products λ h add up in the cost."""
         again, mu = state, 0.01 * self.last_mu
         for _ in range(_EXTRA_STEPS if self.constraints.n_inequalities else 0):
             if again.model.function.mu > mu:
@@ -257,29 +257,29 @@ class InteriorPoint:
         return state
 
     def judged(self, state: State) -> State | End:
-        """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
+        """Check the second-order condition at a KKT point; if it fails, return a state next to it."""
         found = judge(self.constraints, self.units, state.model.limit_point, state.update.multipliers)
         update = replace(state.update, hessian_products=self.products, second_order=found.verdict)
-        # If the last saddle point was not left for a lower cost, this one will not be either.
+        # If leaving the last saddle point did not lower the cost, leaving this one will not either.
         beside = self.beside(state.model, found) if update.point.cost < self.saddle_cost else None
         if beside is None:
             return (update,)
         self.saddle_cost, self.progress = beside.cost, Progress()
         fall = (update.point.cost - beside.cost) / self.units.cost
         state = self.started(beside, np.zeros(self.constraints.size))
-        # A barrier that outweighs the fall would lead back to where it began.
+        # A barrier that outweighs the decrease would lead back to the same point.
         mu = max(self.last_mu, fall)
         return self.recentered(state, mu) if mu < 0.5 * state.model.function.mu else state
 
     def beside(self, model: LocalBarrier, found: Judgment) -> EvaluatedPoint | None:
-        """Return a lower point beside a saddle point; a strictly feasible one where iterates must be so."""
+        """Return a lower point next to a saddle point; strictly feasible if all iterates must be."""
         if found.curvature is None:
             return None
         point = found.curvature.lower_point(model.moved, model.value, model.frame.unit)
         return found.lower if point is None and not model.function.strict else point
 
     def examined(self, state: State) -> State | End:
-        """Stop or start again if the problem seems unbounded or infeasible, or nothing improves."""
+        """Stop or restart if the problem seems unbounded or infeasible, or nothing improves."""
         if self.has_run_away(state.update.point):
             return self.after_escape(state)
         stuck = self.progress.since_best >= _PATIENCE
@@ -288,7 +288,7 @@ class InteriorPoint:
         return (self.restarted(state) if doubtful else None) or otherwise
 
     def has_run_away(self, point: EvaluatedPoint) -> bool:
-        """Return whether the cost fell without end, or numbers almost overflow."""
+        """Return whether the cost decreased without bound, or numbers almost overflow."""
         first, last = self.start.cost / self.units.cost, point.cost / self.units.cost
         try:
             return first - last > endless_fall(first) or self.start.frame.remoteness(point.x) > 1.0
@@ -296,7 +296,7 @@ class InteriorPoint:
             return True
 
     def after_escape(self, state: State) -> State | End:
-        """Stop if the problem is unbounded; otherwise start again with harder constraints."""
+        """Stop if the problem is unbounded; otherwise restart with harder constraints."""
         if state.model.violation <= math.sqrt(self.tol):
             return (UNBOUNDED,)
         if self.escapes >= _ESCAPES:
@@ -305,7 +305,7 @@ class InteriorPoint:
         return self.started(self.start, np.zeros(self.constraints.size), 0.01**self.escapes)
 
     def restarted(self, state: State) -> State | End | None:
-        """Start again from a feasible point; stop if there is none nearby; None if that is no remedy."""
+        """Restart from a feasible point; stop if none is near; return None if this does not help."""
         if state.model.violation <= 10.0 * self.tol or self.restarts >= _RESTARTS:
             return None
         self.restarts += 1
@@ -317,7 +317,7 @@ class InteriorPoint:
             if self.feasible:
                 return None
             end = infeasible(remaining_violation(found))
-            # Where all iterates satisfy the inequalities, so must the last.
+            # If all iterates satisfy the inequalities, so must the last one.
             return (end,) if strict else (Update(point, zeros, hessian_products=found.n_products), end)
         if strict and not (point.constraints[self.inequalities] < 0.0).all():
             return None
@@ -325,14 +325,14 @@ class InteriorPoint:
         return self.started(point, zeros, 1e-3)
 
     def given_up(self, state: State, *, blocked: bool) -> End:
-        """Return the best update and the reason to stop."""
+        """Return the best update and the stop."""
         best = self.progress.best or state.update
         return best, no_progress(best.worst, blocked=blocked)
 
 
 @dataclass(frozen=True)
 class BarrierStep:
-    """The end of a step.
+    """The result of a step.
 
     Attributes
     ----------
@@ -341,7 +341,7 @@ class BarrierStep:
     radius : float
         Trust-region radius of the next step.
     decrease : float
-        By how much the barrier function fell.
+        Decrease of the barrier function.
     n_products : int
         Number of Hessian products.
     """
@@ -368,9 +368,9 @@ def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep 
     -------
     BarrierStep or str
         The step, or why there is none: "stalled" if no trial point is better, "blocked" if cost or
-        constraints are not defined there.
+        constraints are not defined at the trial points.
     """
-    if not model.frame.norm(model.gradient) > 0.0:  # the step is 0, but the multipliers need not be right yet
+    if not model.frame.norm(model.gradient) > 0.0:  # the step is 0, but the multipliers may still be wrong
         return BarrierStep(model.function.at(model.point, model.estimates), radius, 0.0, 0)
     newton = truncated_cg(model, radius, newton_accuracy(model, target))
     slopes = model.slopes(newton.direction)
@@ -379,7 +379,7 @@ def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep 
         return found
     trial, fraction = found
     moved = model.function.at(trial.point, _next_multipliers(model, trial, slopes))
-    if not math.isfinite(moved.residual):  # a gradient is not
+    if not math.isfinite(moved.residual):  # a gradient is not finite
         return "blocked"
     decrease = model.value - trial.value
     if fraction < 1.0:
@@ -393,8 +393,8 @@ def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep 
 
 def newton_accuracy(model: LocalBarrier, target: float) -> float:
     """Return the relative residual to which the Newton system is worth solving."""
-    # After a full step the residual of the system is the gradient of the Lagrangian. It need not be much
-    # smaller than the target, nor much smaller than it is now.
+    # After a full step, the residual of the system is the gradient of the Lagrangian. It need not be much
+    # smaller than the target, or than it is now.
     present, norm = model.frame.norm(model.lagrangian.gradient), model.frame.norm(model.gradient)
     wanted = max(0.3 * target, min(0.1, math.sqrt(present)) * present)
     return float(np.clip(wanted / norm, *_CG_ACCURACY))
@@ -403,7 +403,7 @@ def newton_accuracy(model: LocalBarrier, target: float) -> float:
 def follow(
     model: LocalBarrier, direction: Coordinates, slope: float, slopes: Array
 ) -> tuple[LocalBarrier, float] | str:
-    """Follow the direction, or a parabola if that fails, so far that Φ falls enough; return the fraction."""
+    """Follow the direction, or if that fails a parabola, until Φ decreases enough; return the fraction."""
     fraction, obstacle = _fraction_to_boundary(model, slopes), "stalled"
     bend = 0.0 * direction
     for attempt in range(_TRIALS):
@@ -431,10 +431,10 @@ def _fraction_to_boundary(model: LocalBarrier, slopes: Array) -> float:
 
 
 def _bend(model: LocalBarrier, trial: LocalBarrier, fraction: float, slopes: Array) -> Coordinates:
-    """Return the b for which stiff constraints are almost straight along t d + t² b.
+    """Return b that makes stiff constraints almost linear along t d + t² b.
 
-    Without it, steps along a curved boundary are very short. A constraint that bends by q t² along d needs
-    J b = −q. The b that disturbs Φ least is −(H + Jᵀ D J)⁻¹ Jᵀ D q.
+    Without it, steps along a curved boundary are very short. A constraint with the quadratic term q t² along
+    d needs J b = −q. The b that disturbs Φ least is −(H + Jᵀ D J)⁻¹ Jᵀ D q.
     """
     q = (trial.violations - model.violations - fraction * slopes) / fraction**2
     return -1.0 * model.precondition(model.pull(model.stiffness * q))
@@ -448,7 +448,7 @@ def shorter_fraction(
     if math.isfinite(change):
         best = lowest_of_parabola(slope, change, fraction)
         return float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
-    # Where the parabola through both values and the slope of an inequality is almost 0.
+    # The point at which the parabola through both values and the slope of an inequality is almost 0.
     h, dh = model.violations[model.inequalities], slopes[model.inequalities]
     q = (trial.violations[model.inequalities] - h - fraction * dh) / fraction**2
     roots = -2.0 * _NEAR * h / (dh + np.sqrt(np.maximum(dh**2 - 4.0 * _NEAR * q * h, 0.0)))
@@ -464,7 +464,7 @@ def _next_multipliers(model: LocalBarrier, trial: LocalBarrier, slopes: Array) -
     falls = old - multipliers[k]
     to_zero = float((old[falls > 0.0] / falls[falls > 0.0]).min(initial=math.inf))
     fraction = min(1.0, max(_NEAR, 1.0 - model.function.mu) * to_zero)
-    # Multipliers that are far from their estimates would make the next Newton step useless.
+    # Multipliers far from their estimates would make the next Newton step useless.
     estimates = trial.estimates[k]
     multipliers[k] = np.clip(old - fraction * falls, estimates / _RANGE, estimates * _RANGE)
     return multipliers

@@ -1,4 +1,4 @@
-"""The KKT conditions of optimality, and the units in which their violation is measured."""
+"""Measure the violation of the KKT optimality conditions, and the units for it."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from .constraint import UNDEFINED
 from .lagrangian import Lagrangian, LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 
-_PROBES = 6  # random directions from which the size of every constraint gradient is estimated
+_PROBES = 6  # random directions used to estimate the size of constraint gradients
 _ROUNDING = float(np.sqrt(np.finfo(float).eps))  # a slope below this share of a size may be rounding error
-_FLAT = 1e-6  # share of a cost's size below which a curvature may be the error of a difference of gradients
-_AHEAD = np.array([1.0, 0.1])  # how far ahead to look where derivatives vanish, in units of length
+_FLAT = 1e-6  # share of the cost's size below which a curvature may be an error of finite differences
+_AHEAD = np.array([1.0, 0.1])  # how far ahead to look if derivatives vanish, in units of length
 _LEAST_SHARE = 1e-3  # a smaller slope may be rounding noise; row-sparse recovery needs 0.01 or less
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
 @dataclass(frozen=True)
 class KKT:
-    """The certificate of a solve: how far (x, λ) is from satisfying the KKT conditions.
+    """The certificate of a solve: by how much (x, λ) violates the KKT conditions.
 
-    All parts are 0 at a solution. They are absolute for problems of ordinary size and relative otherwise;
-    `docs/notation.md` says how. For a term g(c(x)) the multiplier y must be a subgradient of g at c(x), which
-    it is exactly if c = prox(c + y).
+    All parts are 0 at a solution. They are absolute for problems of ordinary size and relative otherwise; see
+    `docs/notation.md`. For a term g(c(x)), the multiplier y must be a subgradient of g at c(x), which is
+    equivalent to c = prox(c + y).
 
     Parameters
     ----------
     stationarity : float
         Riemannian norm of grad f + Σ λₖ grad hₖ + Σ μⱼ grad gⱼ, and the same for the maps of terms.
     feasibility : float
-        Largest violation of a constraint: of hₖ(x) ≤ 0 or gⱼ(x) = 0; for a term, distance of c(x) from where
-        g is finite.
+        Largest violation of a constraint hₖ(x) ≤ 0 or gⱼ(x) = 0; for a term, distance of c(x) from the set
+        where g is finite.
     complementarity : float
         Largest absolute value of λₖ hₖ; for a term, largest entry of c − prox(c + y).
 
@@ -81,21 +81,21 @@ class KKT:
 
 @dataclass(frozen=True)
 class Units:
-    """Sizes of cost and constraints around the start, which make solves independent of scale.
+    """Sizes of cost and constraints near the start; they make solves independent of scale.
 
     Attributes
     ----------
     cost : float
         Size of the derivatives of the cost.
     constraints : array of shape (m,)
-        Size of each constraint: the larger of its gradient's and its value's.
+        Size of each constraint: that of its gradient or of its value, whichever is larger.
     """
 
     cost: float
     constraints: Array
 
     def unscaled(self, y: Array) -> Array:
-        """Return the multipliers of the problem itself, given those of the scaled one."""
+        """Return the multipliers of the original problem, given those of the scaled one."""
         return np.asarray(y * (self.cost / self.constraints))
 
     def scaled(self, multipliers: Array) -> Array:
@@ -113,7 +113,7 @@ class Units:
 
     @property
     def largest(self) -> float:
-        """The largest unit of a residual; above 1 if a size is too large for residuals to be absolute."""
+        """The largest unit of a residual; above 1 if a size is too large for absolute residuals."""
         return max(self.cost_unit, float(self.constraint_units.max(initial=0.0)))
 
     @cached_property
@@ -128,8 +128,8 @@ class Units:
 
 
 def _reporting_unit(size: Array) -> Array:
-    """Return 1 for sizes from 1 to 10⁴, where residuals are absolute; outside they are relative."""
-    # Below 1, an absolute residual would call everything stationary. Above 10⁴, rounding errors exceed it.
+    """Return 1 for sizes from 1 to 10⁴, where residuals are absolute; for other sizes they are relative."""
+    # Below 1, everything would be stationary in absolute terms. Above 10⁴, rounding errors are too large.
     return np.where(size < 1.0, size, np.maximum(1.0, 1e-4 * size))
 
 
@@ -145,7 +145,7 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
 
 
 def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Coordinates) -> float:
-    """Measure the cost by its slope and its curvature, neither of which may be rounding error."""
+    """Measure the cost by its slope and curvature, as far as they exceed rounding errors."""
     frame = point.frame
     cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
     slope = frame.norm(cost.gradient)
@@ -153,23 +153,23 @@ def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Co
     if slope > _ROUNDING * max(1.0, abs(point.cost)) / frame.unit:
         return max(slope, _curvature(cost, cost.gradient / slope))
     size = _curvature(cost, tangent)
-    if slope > _ROUNDING * size:  # otherwise the gradient may be rounding error, and not even tangent
+    if slope > _ROUNDING * size:  # otherwise the gradient may be rounding error, not even tangent
         size = max(size, slope, _curvature(cost, cost.gradient / slope))
-    # Flat, perhaps up to errors of differences: then size is how much the cost changes further on.
+    # Flat, perhaps up to errors of finite differences: the size is the change of the cost farther ahead.
     change = min(_cost_change(constraints, point, sign * tangent) for sign in (1.0, -1.0)) / frame.unit
     return (size if size > _FLAT * change else change) or 1.0
 
 
 def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
-    """Return by how much the gradient changes one unit of length away; 0 where that overflows."""
+    """Return the change of the gradient over one unit of length; 0 if it overflows."""
     change = cost.frame.norm(cost.hessian_product(direction)) * cost.frame.unit
     return change if math.isfinite(change) else 0.0
 
 
 def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> float:
-    """Return by how much the fourth power that explains the cost ahead changes it; 0 where it is not defined.
+    """Return the change of the cost ahead, modeled as a fourth power; 0 where it is not defined.
 
-    Of two lengths the one that makes the change smaller counts: a cost may explode one unit of length away.
+    Of two lengths, the one with the smaller change counts: a cost may explode one unit of length away.
     """
     try:
         ahead = [constraints.problem.cost(point.frame.move(d * point.frame.unit * c)) for d in _AHEAD]
@@ -180,14 +180,14 @@ def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordi
 
 
 def term_share(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
-    """Return the slope of the terms relative to that of the whole cost, at least 0.001; 1 without a slope."""
+    """Return the slope of the terms relative to that of the full cost, at least 0.001; 1 without a slope."""
     rng = np.random.default_rng(0)
     size = _term_size(constraints, point, [random_direction(point.frame, rng) for _ in range(_PROBES)])
     return float(np.clip(size / units.cost, _LEAST_SHARE, 1.0)) if size > 0.0 else 1.0
 
 
 def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:
-    """Estimate the slope of the terms from their changes along random unit directions; 0 where infinite."""
+    """Estimate the slope of the terms from changes along random unit directions; 0 where infinite."""
     frame, z = point.frame, point.constraints
     steps = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     changes = np.array([constraints.term_cost(z + step) for step in steps]) - constraints.term_cost(z)
@@ -196,7 +196,7 @@ def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: l
 
 
 def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
-    """Measure again if cost or constraints looked large at a far start; sizes only ever fall."""
+    """Measure again if cost or constraints looked large at a far start; sizes never increase."""
     if not units.largest > 1.0:
         return units
     new = measure_units(constraints, point)
@@ -213,21 +213,21 @@ def _constraint_sizes(
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     sizes = _root_mean_square(slopes, constraints)
     if (sizes <= 1e-3 * value.max()).any():
-        # Flat at the start, as a squared distance at its center: measure how much it changes further on.
+        # Flat at the start, such as a squared distance at its center: measure the change farther ahead.
         changes = [_change(constraints, point, c) for c in tangents]
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
     sizes = np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
     sizes = np.concatenate([_evened(part) for part in constraints.split(sizes)])
-    for function in constraints.functions:  # only a common factor of all entries commutes with a prox
+    for function in constraints.functions:  # only a common factor for all entries commutes with a prox
         sizes[function.part] = np.median(sizes[function.part]) if sizes[function.part].size else 1.0
     return sizes
 
 
 def _evened(sizes: Array) -> Array:
-    """Return the sizes of a block, with the median in place of all that are alike.
+    """Return the sizes of a block, with similar ones replaced by the median.
 
-    Estimates from a few probes differ by chance, and uneven penalties make inner problems ill-conditioned.
+    Estimates from few probes differ by chance, and uneven penalties make inner problems ill-conditioned.
     """
     typical = float(np.median(sizes)) if sizes.size else 1.0
     alike = (sizes < _ALIKE * typical) & (typical < _ALIKE * sizes)
@@ -245,7 +245,7 @@ def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates
 
 def _root_mean_square(slopes: list[Array] | Array, constraints: ConstraintVector) -> Array:
     """Estimate the norms of gradients from slopes in random unit directions."""
-    # A random unit direction sees 1/dim of the squared norm on average.
+    # On average, the squared slope in a random unit direction is 1/dim of the squared norm.
     squares = np.mean(np.square(slopes), axis=0)
     return np.asarray(np.sqrt(constraints.problem.manifold.dim * squares))
 
@@ -263,10 +263,10 @@ def measure_kkt(
     units: Units,
     egrad: Vector | None = None,
 ) -> KKT:
-    """Return the KKT residual at a point with multipliers λ, given the Lagrangian's gradient if known."""
+    """Return the KKT residual at a point with multipliers λ; pass the Lagrangian's gradient if known."""
     if egrad is None:
         egrad = constraints.lagrangian_gradient(point.x, 1.0, multipliers)
-    # Complementarity is a condition on inequalities and terms only.
+    # Complementarity applies only to inequalities and terms.
     n = constraints.n_inequalities
     products = np.abs(multipliers[:n] * point.constraints[:n])
     complementarity = float(products.max(initial=0.0)) / units.cost_unit

@@ -1,4 +1,4 @@
-"""The functions of x that solvers minimize: the Lagrangian, with a penalty, a proximal term, or both."""
+"""The functions of x that solvers minimize: the Lagrangian with a penalty, a proximal term, or both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trees import scaled, total
 
 _EPS = float(np.finfo(float).eps)
 Preconditioner = Callable[["LocalLagrangian", Coordinates], Coordinates]
-"""Takes a function at a point and a tangent vector, and returns an approximate H⁻¹ c."""
+"""A function that takes a model at a point and a tangent vector c, and returns an approximate H⁻¹ c."""
 
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a forward difference
 
@@ -28,15 +28,15 @@ _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a
 class Lagrangian:
     """The Lagrangian a f(x) + ⟨λ, c(x)⟩ as a function of x, an objective for `newton_cg`.
 
-    With a penalty ρ > 0 it is the augmented Lagrangian: each function g of the problem is replaced by its
-    Moreau envelope e(z) = min over p of a g(p) + (ρ/2) ‖p − z‖² at z = c(x) + λ/ρ. The minimum is at the prox
-    point p. So the value is a f(x) + a g(p) + (‖y‖² − ‖λ‖²)/(2ρ) with y = ρ (z − p), and the gradient is that
-    of a f(x) + ⟨y, c(x)⟩. For inequalities, g is 0 where z ≤ 0 and infinite elsewhere, so that y is
-    max(λ + ρ c(x), 0). With a proximal weight w > 0, (w/2) d²(center, x) is added. With neither it is eq. (2)
-    without the term in λ alone.
+    With a penalty ρ > 0, it is the augmented Lagrangian: each function g of the problem is replaced by its
+    Moreau envelope e(z) = min over p of a g(p) + (ρ/2) ‖p − z‖² at z = c(x) + λ/ρ. The minimizer p is the
+    prox point. So the value is a f(x) + a g(p) + (‖y‖² − ‖λ‖²)/(2ρ) with y = ρ (z − p), and the gradient is
+    that of a f(x) + ⟨y, c(x)⟩. For inequalities, g is 0 where z ≤ 0 and infinite elsewhere, so that y is
+    max(λ + ρ c(x), 0). With a proximal weight w > 0, (w/2) d²(center, x) is added. With neither, it is eq.
+    (2) without the term in λ alone.
 
-    Calling it at a point x gives an object with `value`, Riemannian `gradient`, `hessian_product(c)`, the
-    `frame` and `point` (an `EvaluatedPoint`), and `estimates`: the multipliers y, which are the next λ of the
+    Calling it at a point x returns an object with `value`, Riemannian `gradient`, `hessian_product(c)`,
+    `frame`, `point` (an `EvaluatedPoint`), and `estimates`: the multipliers y, which are the next λ of the
     method of multipliers. With terms, `prox_point` is p, in units of the problem.
 
     Parameters
@@ -58,7 +58,8 @@ class Lagrangian:
 
     See Also
     --------
-    newton_cg : Minimizes it.
+    newton_cg, limited_memory : Minimize it.
+    ConstraintVector : The constraints in it.
 
     References
     ----------
@@ -67,8 +68,8 @@ class Lagrangian:
 
     Examples
     --------
-    For min x² subject to 1 − x ≤ 0, with λ = 0 and ρ = 10, the augmented Lagrangian is x² + 5 (1 − x)² where
-    x < 1. At its minimum x = 5/6 the estimate is y = 10 (1 − x) = 5/3, closer to the solution λ* = 2:
+    For min x² subject to 1 − x ≤ 0, with λ = 0 and ρ = 10, the augmented Lagrangian is x² + 5 (1 − x)² for x
+    < 1. At its minimum x = 5/6 the estimate is y = 10 (1 − x) = 5/3, closer to the solution λ* = 2:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -94,7 +95,7 @@ class Lagrangian:
         return LocalLagrangian(self, self.constraints.evaluate(x))
 
     def at(self, point: EvaluatedPoint) -> LocalLagrangian:
-        """Evaluate at a point whose cost and constraints are known already."""
+        """Evaluate at a point whose cost and constraints are already known."""
         return LocalLagrangian(self, point)
 
 
@@ -107,7 +108,7 @@ class LocalLagrangian:
         self.frame: Frame = point.frame
         self.violations: Array = function.weights * point.constraints
         self.prox_point: Array | None = None
-        """The prox point p of all entries, in units of the problem; None without penalty or terms."""
+        """The prox point p of all entries, in units of the problem; None without a penalty or terms."""
         self.estimates: Array = self._estimate()
         """The multipliers y = ρ (z − p); λ itself without a penalty."""
         self._distance = (
@@ -142,7 +143,7 @@ class LocalLagrangian:
 
     def _measure_terms(self) -> tuple[float, ...]:
         """Return the cost, the two terms of the constraints, the proximal term, and g(p)."""
-        # Kept apart, because their absolute values bound the rounding error of their sum.
+        # Kept separate, because their absolute values bound the rounding error of the sum.
         function, y, lam = self.function, self.estimates, self.function.multipliers
         if function.penalty:
             half = 0.5 / function.penalty
@@ -162,8 +163,8 @@ class LocalLagrangian:
 
     @property
     def violation(self) -> float:
-        """Largest |c − p|, which is 0 exactly if λ is a subgradient of g at c(x); it needs a penalty."""
-        # For an inequality max(c, −λ/ρ) is 0 exactly if c ≤ 0, λ ≥ 0 and c λ = 0.
+        """Largest |c − p|, which is 0 if and only if λ is a subgradient of g at c(x); requires a penalty."""
+        # For an inequality, max(c, −λ/ρ) is 0 if and only if c ≤ 0, λ ≥ 0 and c λ = 0.
         function = self.function
         slack = np.maximum(self.violations, -function.multipliers / function.penalty)
         error = np.where(function.constraints.is_equality, self.violations, slack)
@@ -174,9 +175,9 @@ class LocalLagrangian:
 
     @property
     def fixed_entries(self) -> NDArray[np.bool_] | None:
-        """The entries whose prox does not move, such as active inequalities; None if some move halfway.
+        """The entries with a constant prox, such as active inequalities; None if some move halfway.
 
-        All functions must act on each entry by itself.
+        All functions must act on each entry separately.
         """
         constraints = self.function.constraints
         active = constraints.is_equality | (self.estimates > 0.0)
@@ -188,7 +189,7 @@ class LocalLagrangian:
         return active
 
     def subgradient(self, y: Array) -> Array:
-        """Return multipliers near y that are subgradients where the prox point is: y ≥ 0 for inequalities."""
+        """Return multipliers near y that are subgradients at the prox point: y ≥ 0 for inequalities."""
         constraints = self.function.constraints
         if self.prox_point is None:
             return constraints.nonnegative(y)
@@ -197,7 +198,7 @@ class LocalLagrangian:
 
     @cached_property
     def egrad(self) -> Vector:
-        """The Euclidean gradient, without that of the proximal term."""
+        """The Euclidean gradient, without the proximal term."""
         # The gradient of Σ yₖ²/(2ρ) is Σ yₖ ∇cₖ: that of the plain Lagrangian with the multipliers y.
         function = self.function
         weights = function.weights * self.estimates
@@ -219,7 +220,7 @@ class LocalLagrangian:
 
     @property
     def _active_stiffness(self) -> Array | None:
-        """The penalty's diagonal, if it has one: ρ w² of active constraints; None if nothing is active."""
+        """The diagonal of the penalty, if it has one: ρ w² of active constraints; None if none is active."""
         function, constraints = self.function, self.function.constraints
         if not function.penalty or not constraints.is_separable:
             return None
@@ -230,7 +231,7 @@ class LocalLagrangian:
 
     @cached_property
     def penalty_map(self) -> LinearMap | None:
-        """The Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None without penalty or terms.
+        """The Hessian of the envelopes as a map of slopes Dc[u]: ρ w² (I − P); None without penalty or terms.
 
         P is the derivative of the prox.
         """
@@ -249,7 +250,7 @@ class LocalLagrangian:
         return product
 
     def precondition(self, c: Coordinates) -> Coordinates:
-        """Return an approximate inverse of the Hessian applied to `c`: `c` itself, unless one was given."""
+        """Apply an approximate inverse of the Hessian to `c`; by default return `c` itself."""
         return c if self.preconditioner is None else self.preconditioner(self, c)
 
 
@@ -285,20 +286,20 @@ class _Hessian:
         return self._to_riemannian(ehess, c)
 
     def _mapped(self, u: Vector) -> list[Vector]:
-        """Return terms of the penalty where it is no diagonal."""
+        """Return the terms of the penalty if it is not diagonal."""
         if self._penalty_map is None:
             return []
         x, constraints = self._frame.point, self._constraints
         return constraints.adjoint(x, self._penalty_map(constraints.derivative(x, u)))
 
     def _differences(self, c: Coordinates) -> list[Vector]:
-        """Return terms of the Hessian of what has no second derivative, by a difference of gradients."""
-        # A numpy number: where the step underflows, the product is infinite instead of an exception.
+        """Return the Hessian terms of functions without second derivatives, by a difference of gradients."""
+        # A numpy number: if the step underflows, the product is infinite, and no exception is raised.
         length = np.float64(0.0 if self._undifferentiated is None else self._frame.norm(c))
         if not length > 0.0:
             return []
         step = _DIFFERENCE_STEP * self._frame.unit / length
-        # `move` follows the tangent vector to first order, which is all that a difference needs.
+        # `move` follows the tangent vector to first order, which is enough for a difference.
         ahead = self._gradient_without_hessian(self._frame.move(step * c))
         return [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
 

@@ -1,4 +1,4 @@
-"""`minimize_many`: one problem from many starts, or many problems."""
+"""Minimize one problem from many starts, or many problems."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _HEADER = "  solve  status                  cost   residual   seconds  iteration
 
 @dataclass(frozen=True)
 class Solve:
-    """One solve of `minimize_many`; it prints as a line of the table.
+    """One solve of `minimize_many`; prints as a line of the table.
 
     Attributes
     ----------
     result : Result or None
-        What `minimize` returned; None if it raised an error.
+        The result of `minimize`; None if it raised an error.
     seconds : float
-        Time that it took, with compilation where there is any.
+        Time of the solve, including any compilation.
     error : str
-        The error in words; empty if there was none.
+        The error message; empty if there was none.
     """
 
     result: Result | None = field(repr=False)
@@ -71,24 +71,25 @@ class ManyResults(Sequence["Result | None"]):
     Attributes
     ----------
     results : tuple of Result or None
-        One result per solve, in the order of the starts or problems; None for a solve that raised an error.
+        One result per solve, in the order of the starts or problems; None if the solve raised an error.
     errors : dict
-        The errors in words, by the number of the solve.
+        The error messages, by the number of the solve.
     best : Result
-        The result of lowest cost among those that converged, if there is one. Otherwise the one with the best
-        feasible iterate, which is its `best_feasible`. Otherwise the one with the smallest violation. Its
-        `success` tells whether it is certified.
+        The result of lowest cost among those that converged. If none converged, the one with the best
+        feasible iterate, its `best_feasible`. If there is none either, the one with the smallest violation.
+        Its `success` says whether it is certified.
     best_index : int
         The number of its solve.
     solves : tuple
         One object per solve, with `result`, `seconds` and `error`.
     n_problems : int
-        Number of different problems. If there are several, their costs cannot be compared, and `best` raises
+        Number of different problems. If there are several, their costs are not comparable, and `best` raises
         an error.
 
     See Also
     --------
-    minimize_many : Returns it.
+    minimize_many : Returns a `ManyResults`.
+    Result : The result of one solve.
 
     Examples
     --------
@@ -109,12 +110,12 @@ class ManyResults(Sequence["Result | None"]):
 
     @property
     def results(self) -> tuple[Result | None, ...]:
-        """One result per solve; None for a solve that raised an error."""
+        """One result per solve; None if the solve raised an error."""
         return tuple(solve.result for solve in self.solves)
 
     @property
     def errors(self) -> dict[int, str]:
-        """The errors in words, by the number of the solve."""
+        """The error messages, by the number of the solve."""
         return {k: solve.error for k, solve in enumerate(self.solves) if solve.result is None}
 
     @property
@@ -122,7 +123,7 @@ class ManyResults(Sequence["Result | None"]):
         """The number of the best solve."""
         if self.n_problems > 1:
             raise ValueError(
-                f"There are {self.n_problems} problems, whose costs cannot be compared; choose among "
+                f"There are {self.n_problems} problems, whose costs are not comparable; choose among "
                 "`results` yourself."
             )
         ranks = {k: _rank(found) for k, found in enumerate(self.results) if found is not None}
@@ -170,7 +171,7 @@ class ManyResults(Sequence["Result | None"]):
 
 
 def _rank(result: Result) -> tuple[float, float]:
-    """Return what to sort results by: first the kind of answer, then how good it is."""
+    """Return the key to sort results by: first the kind of answer, then its quality."""
     kind, score = 2.0, result.kkt.feasibility
     if result.success:
         kind, score = 0.0, result.cost
@@ -189,24 +190,24 @@ def minimize_many(
 ) -> ManyResults:
     """Minimize one problem from many starts, or many problems from one start each.
 
-    Use it where a problem has many local minima, and to solve many problems in parallel. A solve that raises
-    an error does not stop the others.
+    Use it if a problem has many local minima, or to solve many problems in parallel. A solve that raises an
+    error does not stop the others.
 
     Parameters
     ----------
     problem : Problem or sequence of Problem
         The problem, or one problem per start.
     starts : int or sequence of points
-        The starts. A number draws as many random points of the manifold; the first of them do not depend on
-        the number.
+        The starts. A number draws this many random points of the manifold; a larger number adds points and
+        keeps the first ones.
     n_jobs : int
-        Number of processes, as for joblib; -1 is one per core. Results and their order do not depend on it.
-        Problems travel to other processes by pickling, which works for lambdas too.
+        Number of processes, as in joblib; -1 means one per core. Results and their order do not depend on it.
+        Problems are pickled for other processes, which works for lambdas too.
     seed : int
         Seed of the random starts.
     **options
-        Passed on to `minimize`: `method`, `tol`, `max_time` (per solve), and all the others. With several
-        processes, callbacks run there and cannot change what is in this one.
+        Passed to `minimize`: `method`, `tol`, `max_time` (per solve) and so on. With several processes,
+        callbacks run in these and cannot change objects in this one.
 
     Returns
     -------
@@ -216,6 +217,7 @@ def minimize_many(
     See Also
     --------
     minimize : Solves one problem from one start.
+    ManyResults : What it returns.
 
     Examples
     --------
@@ -235,7 +237,7 @@ def minimize_many(
     problems, points = _paired(problem, starts, seed)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise ValueError(f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}; use 1 or -1.")
-    import joblib  # here, because single solves must not wait for it to load
+    import joblib  # imported here, so that single solves do not wait for it
 
     tasks = (joblib.delayed(_solved)(one, x0, options) for one, x0 in zip(problems, points, strict=True))
     many = ManyResults(
@@ -247,7 +249,7 @@ def minimize_many(
 
 
 def _paired(problem: Any, starts: Any, seed: int) -> tuple[list[Problem], list[Point]]:
-    """Return as many problems as starts."""
+    """Return one problem per start."""
     single = isinstance(problem, Problem)
     problems = [problem] if single else list(problem) if isinstance(problem, Iterable) else []
     if not problems or not all(isinstance(one, Problem) for one in problems):
@@ -276,7 +278,7 @@ def _drawn(problem: Problem | None, n: int, seed: int) -> list[Point]:
 
 
 def _solved(problem: Problem, x0: Point, options: dict[str, Any]) -> Solve:
-    """Solve one problem; an error becomes words, because not every error can travel between processes."""
+    """Solve one problem; return errors as text, because not all errors can be sent between processes."""
     started = time.perf_counter()
     try:
         result = minimize(problem, x0, **options)

@@ -1,7 +1,7 @@
-"""The engine: trust-region Newton-CG in tangent coordinates, with backtracking if a step fails.
+"""Trust-region Newton-CG in tangent coordinates, with backtracking if a step fails.
 
-Every layer minimizes its smooth functions with it. An objective is a callable that takes a point and returns
-the function there, as a `LocalModel`.
+All layers use it to minimize smooth functions. An objective is a callable that takes a point and returns the
+function there, as a `LocalModel`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .trees import leaves
 
 _MAX_BACKTRACKS = 40
 _SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve (Armijo)
-_LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
-_LEAST_FRACTION = 1e-3  # of a step that only gradients can judge
+_LONG_WAY = 50.0  # length of the path after which to check whether it runs to infinity
+_LEAST_FRACTION = 1e-3  # of a step that can only be judged by gradients
 
 
 class LocalModel(Protocol):
@@ -34,7 +34,7 @@ class LocalModel(Protocol):
 
     @property
     def value(self) -> float:
-        """The value."""
+        """The value of the function."""
 
     @property
     def noise(self) -> float:
@@ -48,7 +48,7 @@ class LocalModel(Protocol):
         """Return the Riemannian Hessian applied to `c`."""
 
     def precondition(self, c: Coordinates) -> Coordinates:
-        """Return an approximate inverse of the Hessian applied to `c`, symmetric and positive definite."""
+        """Apply an approximate inverse of the Hessian, symmetric and positive definite, to `c`."""
 
 
 Model = TypeVar("Model", bound=LocalModel)
@@ -56,7 +56,7 @@ Model = TypeVar("Model", bound=LocalModel)
 
 @dataclass(frozen=True)
 class Minimum(Generic[Model]):
-    """Where a minimization ended.
+    """The end of a minimization.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Minimum(Generic[Model]):
         The function at the last point.
     status : str
         "converged", "max_iterations", "stalled" (rounding errors allow no further decrease), "blocked" (the
-        function is not defined where the steps lead) or "runaway" (it falls without bound).
+        function is not defined where the steps lead) or "runaway" (it decreases without bound).
     n_iter, n_products : int
         Number of Newton iterations and of Hessian products.
     """
@@ -89,7 +89,7 @@ class _Step:
     n_products: int
 
 
-@np.errstate(all="ignore")  # trial points may overflow; they are recognized and rejected
+@np.errstate(all="ignore")  # trial points may overflow; they are detected and rejected
 def newton_cg(
     objective: Callable[[Point], Model],
     start: Model,
@@ -107,7 +107,7 @@ def newton_cg(
 ) -> Minimum[Model]:
     """Minimize a smooth function on a manifold by trust-region Newton steps with conjugate gradients.
 
-    It is the inner solver of the default method, and of methods of your own.
+    It is the inner solver of the default method; use it in your own methods.
 
     Parameters
     ----------
@@ -118,27 +118,27 @@ def newton_cg(
     start : object
         The function at the start, ``objective(x0)``.
     tol : float or None
-        Bound on the norm of the gradient; None leaves the end to `stop`.
+        Largest norm of the gradient at convergence; with None, only `stop` ends the minimization.
     max_iter : int
-        Largest number of Newton iterations.
+        Maximum number of Newton iterations.
     step_limit : float
-        Length of the longest first step, such as ``manifold.step_limit``; later steps may grow.
+        Longest first step, such as ``manifold.step_limit``; later steps may be longer.
     least_radius : float
-        Trust-region radius below which failed steps do not shrink it.
+        Failed steps do not shrink the trust-region radius below this.
     fall_limit : float
-        A value this far below the start counts as minus infinity.
+        A decrease by this much from the start counts as minus infinity.
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
     stop : callable, optional
-        Called with the function at an iterate; the minimization ends as converged if it returns True.
+        Called with the function at each iterate; if it returns True, the minimization ends as converged.
     prepare : callable, optional
-        Called with the function at an iterate before a step from there is computed, which it may help: it may
-        change the function's preconditioner and coordinates, but not its value.
+        Called with the function at an iterate before a step from there is computed. It may change the
+        function's preconditioner and coordinates, but not its value.
     watch : callable, optional
-        Called with the function at every iterate, including the start, unless `tol` holds there. It only
-        observes.
+        Called with the function at every iterate, including the start, unless `tol` holds there. It cannot
+        change anything.
 
     Returns
     -------
@@ -148,6 +148,7 @@ def newton_cg(
 
     See Also
     --------
+    limited_memory : Needs no second derivatives.
     Lagrangian : An objective for it.
 
     References
@@ -181,12 +182,12 @@ def newton_cg(
     for iteration in range(max_iter):
         if is_done(model, norm, tol, stop, watch):
             return Minimum(model, "converged", iteration, n_products)
-        if norm == 0.0:  # no step leads on, though `stop` may expect one
+        if norm == 0.0:  # no further step, even if `stop` expects one
             return Minimum(model, "stalled", iteration, n_products)
         if prepare is not None:
             prepare(model)
-        # Solve each Newton system only as well as its step deserves: better as the gradient falls, but no
-        # better than `tol` needs.
+        # Solve each Newton system only as accurately as useful: more so as the gradient decreases, but no
+        # more than `tol` requires.
         accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
         step = truncated_cg(model, radius, max(accuracy, 0.1 * (tol or 0.0) / norm))
         n_products += step.n_products
@@ -194,7 +195,7 @@ def newton_cg(
         if trial is None:
             return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
-        is_guess = is_guess and fraction < 1.0  # follow the first short steps at once
+        is_guess = is_guess and fraction < 1.0  # adapt to the first short steps at once
         next_radius = adjusted_radius(radius, length, step, fraction, model.value - trial.value)
         radius = max(2.0 * length if is_guess else next_radius, least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
@@ -214,7 +215,7 @@ def is_done(
     stop: Callable[[Model], bool] | None,
     watch: Callable[[Model], object] | None,
 ) -> bool:
-    """Return whether the minimization ends at an iterate; show the iterate if `tol` does not hold there."""
+    """Return whether the minimization ends at an iterate; call `watch` if `tol` does not hold there."""
     if tol is not None and norm <= tol:
         return True
     if watch is not None:
@@ -232,14 +233,14 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     enough = accuracy**2 * left
     product = left if direction is residual else inner(residual, direction)
     reach, at_boundary, n_products = 0.0, False, 0  # the step is no longer than `reach`
-    # In exact arithmetic `dim` products suffice; rounding errors may ask for more.
+    # In exact arithmetic, `dim` products are enough; rounding errors may require more.
     budget = 2 * model.frame.dim + 20
-    # Both squares are 0 only by underflow: then nothing is left to solve.
+    # Both squares are 0 only if they underflow: then nothing is left to solve.
     while n_products < budget and product != 0.0 and (squared := inner(direction, direction)) != 0.0:
         image = model.hessian_product(direction)
         n_products += 1
         curvature = inner(direction, image)
-        # At negative curvature the model falls without bound: go to the boundary.
+        # At negative curvature, the model decreases without bound: go to the boundary.
         length = product / curvature if curvature > 0.0 else math.inf
         reach += abs(length) * math.sqrt(squared)
         if not reach < radius:
@@ -257,7 +258,7 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
         previous, product = product, left if preconditioned is residual else inner(residual, preconditioned)
         direction = preconditioned + (product / previous) * direction
     slope = inner(gradient, step)
-    # The residual is −gradient − H step, so that <step, H step> needs no further product.
+    # The residual is −gradient − H step, so <step, H step> needs no further product.
     return _Step(step, slope, 0.5 * (inner(step, residual) - slope), at_boundary, n_products)
 
 
@@ -276,27 +277,27 @@ def advance(
         if change <= _SUFFICIENT * fraction * step.slope:
             return trial, fraction, obstacle
         if abs(fraction * step.slope) <= model.noise:
-            # The change is below rounding error, so values cannot judge the step, but gradients can.
+            # The change is below rounding error, so the step is judged by gradients, not by values.
             if trial.frame.norm(trial.gradient) < (1.0 - _SUFFICIENT * fraction) * norm:
                 return trial, fraction, obstacle
             if fraction < _LEAST_FRACTION:
                 break
             fraction *= 0.25
             continue
-        # Kept away from 0 and from 1.
+        # Keep away from 0 and 1.
         best = lowest_of_parabola(step.slope, change, fraction)
         fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     return None, fraction, obstacle
 
 
 def lowest_of_parabola(slope: float, change: float, fraction: float) -> float:
-    """Return where the parabola with a slope at 0, and a change at `fraction`, is lowest; inf for a line."""
+    """Return the minimizer of the parabola with a slope at 0 and a change at `fraction`; inf for a line."""
     bend = change - fraction * slope
     return -0.5 * slope * fraction**2 / bend if bend else math.inf
 
 
 def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str:
-    """Evaluate at a trial point; return "runaway" if it overflows, "blocked" if functions have no value."""
+    """Evaluate at a trial point; return "runaway" on overflow, "blocked" if functions are not defined."""
     if not _is_finite(x):
         return "runaway"
     try:
@@ -308,7 +309,7 @@ def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str
 
 
 def _is_finite(x: Point) -> bool:
-    if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
+    if isinstance(x, np.ndarray):  # the common case, and this is called at every trial point
         return bool(np.isfinite(x).all())
     return all(map(_is_finite, leaves(x)))
 
@@ -322,10 +323,10 @@ def is_remote(start: Frame, x: Point) -> bool:
 
 
 def adjusted_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
-    """Shrink the trust region after a poor step; grow it after a good one that it cut short.
+    """Shrink the trust region after a poor step; expand it after a good one that it limited.
 
-    Backtracking finds a good length by itself, so the radius shrinks at most to a tenth of what it was. Where
-    a penalty has a kink, a radius that follows every short step would be regrown and cut again for ever.
+    Backtracking finds a good length, so the radius shrinks at most to a tenth. At a kink of a penalty, a
+    radius that follows every short step would grow and shrink again and again.
     """
     if fraction < 1.0:
         return max(2.0 * length, 0.1 * radius)

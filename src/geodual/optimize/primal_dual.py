@@ -19,7 +19,7 @@ StepRule = str | float | Callable[[int], float]
 PrimalOutcome = tuple[EvaluatedPoint, Array, int] | Stop
 PrimalStep = Callable[[EvaluatedPoint, Array, float], PrimalOutcome]
 _PROXIMAL_TOLERANCE = 1e-13  # close to rounding error, because Theorem 1 assumes exact proximal steps
-_MULTIPLIER_STEPS = 60  # for the terms of a proximal step; each takes at least a factor 4 off the error
+_MULTIPLIER_STEPS = 60  # for the terms of a proximal step; each reduces the error by a factor of at least 4
 
 
 def primal_dual(
@@ -34,7 +34,7 @@ def primal_dual(
 ) -> Iterator[Update | Stop]:
     """Run Algorithm 1, eqs. (2)–(4), with each proximal problem solved to rounding error.
 
-    Terms of the problem belong to f: they are part of each proximal problem, and have no dual step.
+    Terms of the problem belong to f: they are part of each proximal problem and have no dual step.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def primal_dual(
     start : EvaluatedPoint
         x₀.
     watch, stop : callable, optional
-        Called with the function at every step of a proximal problem; it ends if `stop` returns True.
+        Called with the function at every step of a proximal problem, which ends if `stop` returns True.
     multipliers : array of shape (m,), optional
         λ₀; 0 by default, as Theorem 1 assumes.
     alpha : float
-        α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
+        α of eq. (2). With α > 0, the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
         ηₜ: 1/√(t+1), a constant, or a function of t.
     """
     manifold = constraints.problem.manifold
     if not manifold.has_log:
         raise ValueError(
-            f"Algorithm 1 needs distances, which {manifold} does not have; use the default method, "
+            f"Algorithm 1 needs distances, which {manifold} does not have; use the default method "
             'or "primal-dual-linearized".'
         )
 
@@ -85,7 +85,7 @@ def _proximal_step_with_terms(
     eta: float,
     minimized: Callable[[LocalLagrangian], Minimum[LocalLagrangian]],
 ) -> PrimalOutcome:
-    """Solve eq. (3) where f has terms g(c(x)): by the method of multipliers, for these terms only."""
+    """Solve eq. (3) if f has terms g(c(x)), by the method of multipliers for these terms only."""
     tail, spent = constraints.tail, 0
     smooth = constraints.with_fixed_multipliers(lam, point.x)
     y, penalty, violation = lam[tail], 1.0 / eta, np.inf  # the proximal term has the curvature 1/η
@@ -113,7 +113,7 @@ def primal_dual_linearized(
     step: StepRule = "sqrt",
     exponential: bool = False,
 ) -> Iterator[Update | Stop]:
-    """Run Algorithm 1 with one Riemannian gradient step in place of each proximal problem.
+    """Run Algorithm 1 with one Riemannian gradient step instead of each proximal problem.
 
     Parameters
     ----------
@@ -124,12 +124,12 @@ def primal_dual_linearized(
     multipliers : array of shape (m,), optional
         λ₀; 0 by default.
     alpha : float
-        α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
+        α of eq. (2). With α > 0, the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
         ηₜ: 1/√(t+1), a constant, or a function of t.
     exponential : bool
-        Step along geodesics (Khuzani and Li 2017) instead of by the manifold's retraction. Appendix C
-        retracts by projection, under the embedded metric; see docs/errata.md.
+        Whether to step along geodesics (Khuzani and Li 2017) instead of by the manifold's retraction.
+        Appendix C retracts by projection, under the embedded metric; see docs/errata.md.
     """
     if constraints.functions:
         raise ValueError(
@@ -154,7 +154,7 @@ def iterate_primal_dual(
     primal_step: PrimalStep,
     multipliers: Array | None = None,
 ) -> Iterator[Update | Stop]:
-    """Alternate any primal step with the dual step of eq. (4).
+    """Alternate a primal step with the dual step of eq. (4).
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ _NO_MINIMizER = (
 def theorem1_bound(
     step_sizes: Sequence[float] | Array, distance: float, n_constraints: int, constraint_bound: float
 ) -> Array:
-    r"""Return the bound of Theorem 1, eq. (5), on the cost after every number of iterations of Algorithm 1.
+    r"""Return the bound of Theorem 1, eq. (5), on the cost after each iteration of Algorithm 1.
 
     .. math:: \frac{1}{\sum_{t<T} \eta_t}
               \Bigl(\tfrac12 d^2(x_*, x_0) + 2 m G^2 \sum_{t<T} \eta_t^2\Bigr)

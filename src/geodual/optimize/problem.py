@@ -1,7 +1,7 @@
-"""A problem to solve: min f(x) + Σ gᵢ(cᵢ(x)) over a manifold; constraints and bounds are such terms, too.
+"""Problems min f(x) + Σ gᵢ(cᵢ(x)) over a manifold; constraints and bounds are such terms, too.
 
-`Problem` is what users write. `ConstraintVector` is how methods see it: all constraints as one vector, and
-points with the values there.
+Users write a `Problem`. Methods see a `ConstraintVector`: all constraints as one vector, and points with
+their values.
 """
 
 from __future__ import annotations
@@ -28,26 +28,27 @@ from .trees import added, as_data, mapped, pairing, same_structure, scaled, tota
 
 
 class Problem:
-    """The problem to minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
+    """A problem: minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
 
     Each gᵢ is a function with a proximal operator, such as a norm or a cone, and each cᵢ is smooth. The most
-    usual terms have short forms: h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
+    common terms have short forms: h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
 
-    All derivatives are Euclidean and have the structure of a point; the manifold converts them. Check those
-    you wrote by hand with `check_gradient`, or let `Problem.from_jax` or `Problem.from_torch` derive them.
+    All derivatives are Euclidean and have the structure of a point; the manifold converts them. Check
+    handwritten derivatives with `check_gradient`, or use `Problem.from_jax` or `Problem.from_torch` for
+    automatic ones.
 
     Parameters
     ----------
     manifold : Manifold
-        The manifold that x lies on; a pymanopt manifold is adapted.
+        The manifold of x; pymanopt manifolds are adapted.
     cost : callable
         ``cost(x)`` returns the number f(x).
     gradient : callable
         ``gradient(x)`` returns the Euclidean gradient of f.
     hessian_product : callable, optional
-        ``hessian_product(x, u)`` returns ∇²f(x)[u]. Without it gradients are differenced.
+        ``hessian_product(x, u)`` returns ∇²f(x)[u]. Without it, finite differences of gradients are used.
     inequalities : callable, Constraint or sequence of them, optional
-        h: each block returns a vector (or a number), all of whose entries must be ≤ 0.
+        h: each block returns a vector (or a number) whose entries must all be ≤ 0.
     jacobian_product : callable or sequence of callables, optional
         For inequalities given as plain functions: ``jacobian_product(x, w)`` returns Σₖ wₖ ∇hₖ(x), where w
         has one weight per entry of h.
@@ -57,25 +58,25 @@ class Problem:
         For equalities given as plain functions: ``equality_jacobian_product(x, w)`` returns Σⱼ wⱼ ∇gⱼ(x).
     lower, upper : float or array, optional
         Bounds on the entries of x: a number for all entries, or numbers with the structure of a point. On a
-        product a tuple has one part per factor, and None stands for a part without bounds. Use -inf and inf
-        for an entry without bound. Entries whose bounds are equal become equalities. The start need not lie
-        within the bounds, and they need no derivatives. The result has their multipliers.
+        product, pass a tuple with one part per factor, and None for a part without bounds. Use -inf and inf
+        for an entry without bounds. Entries with equal bounds become equalities. The start need not satisfy
+        the bounds, and they need no derivatives. The result has their multipliers.
     terms : sequence of Term, optional
         Terms gᵢ(cᵢ(x)) of the cost: ``terms=[Term(L1(0.1))]`` makes entries of x zero.
     geodesically_convex : bool
-        Declare that cost and inequalities are convex along geodesics, and equalities and maps of terms
-        affine. Then the result bounds how much less other points may cost, as far as the declaration is true:
+        Declare that cost and inequalities are convex along geodesics, and that equalities and maps of terms
+        are affine. The result then bounds how much less other points can cost, if the declaration is true:
         `minimize` checks it on a few random geodesics, which can refute but not prove it. On a Hadamard
-        manifold it is about the whole manifold. On any other, such as a sphere, no function but a constant is
-        convex everywhere: there the declaration is about a geodesically convex part that holds all points
-        with h(x) ≤ 0.
+        manifold, the declaration refers to the whole manifold. On others, such as a sphere, only constants
+        are convex everywhere: there it refers to a geodesically convex part that contains all points with
+        h(x) ≤ 0.
 
     Attributes
     ----------
     manifold : Manifold
         The manifold.
     inequalities, equalities : tuple of Constraint
-        One block per function or block that was given.
+        One block per given function or block.
     terms : tuple of Term
         The terms.
     bounds : object or None
@@ -83,9 +84,9 @@ class Problem:
     blocks : tuple of Constraint
         The blocks that solvers evaluate: inequalities, bounds, equalities, entries with equal bounds, and the
         maps of terms. Functions with automatic derivatives are joined into one block of inequalities and one
-        of equalities. Terms that are inequalities or equalities are with these.
+        of equalities. Terms that are inequalities or equalities are grouped with these.
     n_inequality_blocks, n_equality_blocks : int
-        How many of `blocks` are inequalities and equalities.
+        Number of `blocks` that are inequalities and equalities.
     term_blocks : tuple of int
         The position of each term in `blocks`.
     data : any
@@ -93,7 +94,7 @@ class Problem:
     automatic : bool
         Whether the derivatives are automatic.
     joint : object or None
-        Evaluates cost and automatic constraints together; None if they are evaluated one by one.
+        Evaluates cost and automatic constraints together; None if they are evaluated separately.
     by_data : object or None
         Derivatives with respect to the data; None if they are not automatic.
 
@@ -101,9 +102,10 @@ class Problem:
     --------
     minimize : Solves it.
     check_gradient : Checks its derivatives.
-    check_convexity : Looks for geodesics that refute convexity.
+    check_convexity : Searches for geodesics that refute convexity.
     Constraint : A block of constraints with more derivatives.
-    Term : A function with a proximal operator, of a smooth map.
+    Term : A function with a proximal operator, applied to a smooth map.
+    geodual.model.Problem : Problems as formulas, with derivatives and proofs of convexity.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class Problem:
     >>> result.success, round(float(np.linalg.det(result.x)), 6)
     (True, 1.0)
 
-    The unit vector with entries of at least 0 that is closest to a given one:
+    The unit vector with nonnegative entries that is closest to a given one:
 
     >>> from geodual.manifolds import Sphere
     >>> a = np.array([3.0, -1.0, 4.0])
@@ -152,7 +154,7 @@ class Problem:
     ) -> None:
         if gradient is None:
             raise ValueError(
-                f"`gradient` is missing: give the Euclidean gradient of the cost, or {INSTALL_JAX}."
+                f"`gradient` is missing: pass the Euclidean gradient of the cost, or {INSTALL_JAX}."
             )
         check_function(cost, "cost")
         check_function(gradient, "gradient")
@@ -196,23 +198,22 @@ class Problem:
     ) -> Self:
         """Build a problem from functions written with `jax.numpy`; all derivatives are automatic.
 
-        Functions run in double precision. Compiling takes most of the time of a small solve, so:
+        Functions run in double precision. Compilation takes most of the time of a small solve, so:
 
         - A list of functions is compiled as one vector. One function that returns a vector is faster still.
-        - Numbers that change belong into `data`. `with_data` replaces them without compiling again. Numbers
-          that a function takes from elsewhere are compiled into it.
-        - Problems that are built from the same function objects share their compiled code, unless a number
-          that a function takes from elsewhere has changed. The code is kept as long as the functions exist;
-          a lambda in a loop is a new object each time.
+        - Pass numbers that change as `data`: `with_data` replaces them without compiling again. Other numbers
+          that a function uses are compiled into it.
+        - Problems built from the same function objects share compiled code, unless such a number has changed.
+          The code is cached as long as the functions exist; a lambda in a loop is a new object each time.
 
-        Functions of eigenvalues, such as the distance between SPD matrices, have NaN second derivatives at
-        repeated eigenvalues under automatic differentiation; for the distance use
+        Under automatic differentiation, functions of eigenvalues, such as the distance between SPD matrices,
+        have NaN second derivatives at repeated eigenvalues; for the distance, use
         `geodual.optimize.autodiff.spd_half_squared_distance`.
 
         Parameters
         ----------
         manifold : Manifold
-            The manifold that x lies on. On a product, functions get x as a tuple.
+            The manifold of x. On a product, functions receive x as a tuple.
         cost : callable
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
@@ -220,9 +221,9 @@ class Problem:
         terms : sequence of Term, optional
             Terms gᵢ(cᵢ(x)); each map takes the same arguments as `cost` and returns an array.
         lower, upper, geodesically_convex : any, optional
-            Bounds and a declaration; `Problem` describes them.
+            Bounds and a declaration of convexity; see `Problem`.
         data : any, optional
-            An array or number, or a tuple or dictionary of them, which is copied and passed to all functions.
+            An array or number, or a tuple or dictionary of them. It is copied and passed to all functions.
 
         Returns
         -------
@@ -246,7 +247,7 @@ class Problem:
         >>> np.round(minimize(other, np.zeros(2)).x, 6).tolist()
         [3.0, 3.0]
         """
-        try:  # jax is an extra, and takes long to import
+        try:  # jax is an extra, and slow to import
             from .autodiff import JAX
         except ImportError as error:
             raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
@@ -271,14 +272,13 @@ class Problem:
     ) -> Self:
         """Build a problem from functions written with torch; all derivatives are automatic.
 
-        Functions run in double precision on the CPU. Give tensors that you create yourself the type
-        ``torch.float64``, or pass them as `data`, which converts them. Operations must be twice
-        differentiable by `torch.autograd`.
+        Functions run in double precision on the CPU. Create tensors of type ``torch.float64``, or pass them
+        as `data`, which converts them. `torch.autograd` must be able to differentiate all operations twice.
 
         Parameters
         ----------
         manifold : Manifold
-            The manifold that x lies on. On a product, functions get x as a tuple.
+            The manifold of x. On a product, functions receive x as a tuple.
         cost : callable
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
@@ -286,9 +286,9 @@ class Problem:
         terms : sequence of Term, optional
             Terms gᵢ(cᵢ(x)); each map takes the same arguments as `cost` and returns an array.
         lower, upper, geodesically_convex : any, optional
-            Bounds and a declaration; `Problem` describes them.
+            Bounds and a declaration of convexity; see `Problem`.
         data : any, optional
-            An array, tensor or number, or a tuple or dictionary of them, which is copied and passed to all
+            An array, tensor or number, or a tuple or dictionary of them. It is copied and passed to all
             functions as tensors.
 
         Returns
@@ -296,7 +296,7 @@ class Problem:
         Problem
             The problem with all first and second derivatives.
         """
-        from .torch_autodiff import torch_engine  # takes long to import
+        from .torch_autodiff import torch_engine  # slow to import
 
         functions = PreparedFunctions(torch_engine(), cost, inequalities, equalities, check_terms(terms))
         return cls._automatic(
@@ -305,16 +305,16 @@ class Problem:
 
     @classmethod
     def from_family(cls, build: Callable[[Any], Problem], data: Any) -> Problem:
-        """Return the problem that a function builds from data, which `with_data` can then replace.
+        """Build a problem from data by a function, so that `with_data` can replace the data.
 
-        So `Result.derivative` and its like know the data of problems that are written by hand. They
-        difference gradients, constraints and the prox of terms with respect to the data.
+        With it, `Result.derivative`, `jvp` and `vjp` work for handwritten problems, by finite differences of
+        gradients, constraints and the prox of terms with respect to the data.
 
         Parameters
         ----------
         build : callable
-            ``build(data)`` returns a `Problem`. Its manifold and the number of its constraints must not
-            depend on the data; all else may, bounds and functions of terms too.
+            ``build(data)`` returns a `Problem`. Its manifold and number of constraints must not depend on the
+            data; everything else may, including bounds and functions of terms.
         data : any
             An array or number, or a tuple or dictionary of them.
 
@@ -325,7 +325,7 @@ class Problem:
 
         Examples
         --------
-        How does the shrunken mean of (3, 0.5) change with the weight of the l1 norm?
+        How the shrunken mean of (3, 0.5) changes with the weight of the l1 norm:
 
         >>> import numpy as np
         >>> from geodual.manifolds import Euclidean
@@ -339,7 +339,7 @@ class Problem:
         [-1.0, 0.0]
         """
         data = as_data(data)
-        # Numbers are given as numbers: functions of terms, for example, take no arrays of dimension 0.
+        # Pass numbers as numbers: functions of terms, for example, do not accept arrays of dimension 0.
         problem = copy(build(mapped(lambda leaf: leaf if leaf.ndim else leaf.item(), data)))
         if not isinstance(problem, Problem):
             raise TypeError(f"`build` must return a `Problem`, got {type(problem).__name__}.")
@@ -350,22 +350,22 @@ class Problem:
     def with_derivatives_by_data(
         self, data: Any, by_data: DataDerivatives, build: Callable[[Any], Self]
     ) -> Self:
-        """Return the problem with data and its derivatives by them, for languages that write problems.
+        """Return the problem with data and the derivatives with respect to them, for modeling languages.
 
         Parameters
         ----------
         data : any
             An array or number, or a tuple or dictionary of them.
         by_data : object
-            Its `tangent` and `cotangent` derive by the data; blocks of constraints are known by their
-            attribute `group`.
+            Its `tangent` and `cotangent` are derivatives with respect to the data; blocks of constraints are
+            identified by their attribute `group`.
         build : callable
             ``build(data)`` returns the problem with other data.
 
         Returns
         -------
         Problem
-            A new problem; this one is not changed.
+            A new problem; this one does not change.
         """
         problem = copy(self)
         problem.data, problem.by_data, problem._bind = as_data(data), by_data, build
@@ -374,8 +374,7 @@ class Problem:
     def with_data(self, data: Any) -> Self:
         """Return the problem with other data, for `from_jax`, `from_torch` and `from_family`.
 
-        Compiled code is used again: if every array has the shape and type that it had before, nothing is
-        compiled.
+        Compiled code is reused: if the shapes and types of all arrays are the same, nothing is compiled.
 
         Parameters
         ----------
@@ -385,16 +384,16 @@ class Problem:
         Returns
         -------
         Problem
-            A new problem; this one is not changed.
+            A new problem; this one does not change.
         """
         if self.data is None:
             raise ValueError(
-                "This problem has no data; build it by Problem.from_jax(..., data=...) or "
+                "This problem has no data; build it with Problem.from_jax(..., data=...) or "
                 "Problem.from_family(build, data)."
             )
         if not same_structure(data, self.data):
             raise ValueError(
-                "`data` must have the structure of the data that the problem was built with: the same tuples "
+                "`data` must have the structure of the original data of the problem: the same tuples "
                 "and the same keys."
             )
         return self._bind(data)
@@ -416,10 +415,10 @@ def _position(block: Constraint, blocks: tuple[Constraint, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPoint:
-    """A point with the values of cost and constraints there, so that nothing is computed twice.
+    """A point with its cost and constraints, so that nothing is computed twice.
 
-    Methods of your own get one as their start, make new ones by ``constraints.evaluate(x)``, and yield them
-    in an `Update`.
+    Your own methods get one as their start, create others by ``constraints.evaluate(x)``, and yield them in
+    an `Update`.
 
     Attributes
     ----------
@@ -434,7 +433,8 @@ class EvaluatedPoint:
 
     See Also
     --------
-    ConstraintVector : Its `evaluate` makes evaluated points.
+    ConstraintVector : Its `evaluate` returns evaluated points.
+    Update : What methods yield.
 
     Examples
     --------
@@ -460,7 +460,7 @@ class EvaluatedPoint:
 
 
 class Weighted(NamedTuple):
-    """Weights of all constraints, sorted for `ConstraintVector` by how their blocks are evaluated."""
+    """Weights of all constraints, grouped for `ConstraintVector` by how their blocks are evaluated."""
 
     together: list[Array]
     apart: list[tuple[Constraint, Array]]
@@ -469,15 +469,15 @@ class Weighted(NamedTuple):
 class ConstraintVector:
     """All constraints and the maps of all terms as one vector c(x), as methods see them.
 
-    Each part of the vector has a function with a proximal operator: that of {z ≤ 0} for inequalities, which
-    come first, that of {0} for equalities, and those of the terms.
+    Each part of the vector has a function with a proximal operator: first that of {z ≤ 0} for inequalities,
+    then that of {0} for equalities, then those of the terms.
 
     Parameters
     ----------
     problem : Problem
         The problem.
     x : Point
-        Any point; the constraints are evaluated there once to learn their number.
+        Any point; the constraints are evaluated there once to count them.
 
     Attributes
     ----------
@@ -490,18 +490,19 @@ class ConstraintVector:
     is_equality : array of shape (m,)
         Whether each entry is an equality.
     terms : tuple
-        The functions of all terms, with the parts that they act on.
+        The functions of all terms, with the parts on which they act.
     functions : tuple
-        Those that are neither inequalities nor equalities.
+        The functions other than inequalities and equalities.
     tail : slice
-        Where the maps of these terms are.
+        Positions of the maps of these terms.
     is_separable : bool
-        Whether all functions act on each entry by itself.
+        Whether all functions act on each entry separately.
 
     See Also
     --------
     Lagrangian : Combines cost and constraints into one function.
     EvaluatedPoint : What `evaluate` returns.
+    Problem : The problem as users write it.
 
     Examples
     --------
@@ -541,17 +542,17 @@ class ConstraintVector:
         )
         self.functions = tuple(term for term in self.terms if term.part.start >= self.tail.start)
         self.is_separable = all(function.is_separable for function in self.functions)
-        # Blocks that are evaluated together with the cost, in the order of `joint`, and those that are not.
+        # Blocks evaluated together with the cost, in the order of `joint`, and other blocks.
         joined = [(b.group, k) for k, b in enumerate(problem.blocks) if isinstance(b, JoinedConstraint)]
         self._together = [k for group, k in sorted(joined) if group is not None and problem.joint]
         self._apart = [k for k in range(len(sizes)) if k not in self._together]
-        # Gradients of blocks without `directional`, at the last point they were asked for.
+        # Gradients of blocks without `directional`, at the last point where they were needed.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
 
     @property
     def bounded_entries(self) -> Indices:
-        """The position in x of the entry that each constraint bounds; −1 for those that are no bounds."""
+        """Position in x of the entry that each constraint bounds; −1 if it is not a bound."""
         bounds, entries = self.problem.bounds, np.full(self.size, -1)
         if bounds:
             entries[: self.tail.start] = bounds.positions(self.n_inequalities, self.n_equalities)
@@ -572,13 +573,13 @@ class ConstraintVector:
         )
 
     def _value(self, x: Point, vectors: Sequence[Array]) -> Array:
-        """Return c(x), given the vectors of the blocks that are evaluated together."""
+        """Return c(x), given the vectors of the blocks evaluated together."""
         together = dict(zip(self._together, vectors, strict=True))
         blocks = enumerate(self.problem.blocks)
         values = _joined([as_vector(together[k]) if k in together else block(x) for k, block in blocks])
         if len(values) != self.size:
             raise ValueError(
-                f"The constraints gave {len(values)} numbers, but {self.size} at the start; "
+                f"The constraints returned {len(values)} numbers, but {self.size} at the start; "
                 "return vectors of the same length everywhere."
             )
         return values
@@ -594,7 +595,7 @@ class ConstraintVector:
     def prox(self, z: Array, t: Array | float) -> Array:
         """Return the point p that minimizes t g(p) + ½ ‖p − z‖² for the functions g of all parts.
 
-        For t = 0 it is the nearest point at which all functions are finite.
+        For t = 0, it is the nearest point at which all functions are finite.
         """
         p = np.minimum(z, 0.0)
         p[self._zeros] = 0.0
@@ -617,7 +618,7 @@ class ConstraintVector:
         return derivative
 
     def with_fixed_multipliers(self, w: Array, x: Point) -> ConstraintVector:
-        """Return the terms as all there is, with f + ⟨w, c⟩ over inequalities and equalities as the cost."""
+        """Keep only the terms, with f + ⟨w, c⟩ over inequalities and equalities as the cost."""
         problem, n = copy(self.problem), self.problem.n_inequality_blocks + self.problem.n_equality_blocks
         head = np.where(np.arange(self.size) < self.tail.start, w, 0.0)
         weighted = self.weighted(head)
@@ -635,24 +636,24 @@ class ConstraintVector:
         return ConstraintVector(problem, x)
 
     def term_cost(self, p: Array) -> float:
-        """Return the sum of g(p) over all terms; 0 where all are constraints that hold at p."""
+        """Return the sum of g(p) over all terms; 0 if all are constraints that hold at p."""
         return sum(function.value(p) for function in self.functions)
 
     def total_cost(self, point: EvaluatedPoint) -> float:
-        """Return the cost with all terms, at the nearest values of their maps at which they are finite."""
+        """Return the cost with all terms, taken at the nearest values of their maps where they are finite."""
         if not self.functions:
             return point.cost
         return point.cost + self.term_cost(self.prox(point.constraints, 0.0))
 
     def derivative(self, x: Point, u: Vector) -> Array:
-        """Return Dc(x)[u]; gradients formed for lack of `directional` are kept while `x` is the same."""
+        """Return Dc(x)[u]; gradients formed for lack of `directional` are cached while `x` is the same."""
         return _joined([self._block_derivative(k, x, u) for k in range(len(self._slices))])
 
     def _block_derivative(self, k: int, x: Point, u: Vector) -> Array:
         block = self.problem.blocks[k]
         if block.directional is not None:
             return block.derivative(x, u)
-        # Compare identity, not entries: conjugate gradients ask again and again at the same object.
+        # Compare identity, not entries: conjugate gradients call this many times with the same object.
         if self._rows_at is not x:
             self._rows_at, self._rows = x, {}
         if k not in self._rows:
@@ -661,9 +662,9 @@ class ConstraintVector:
         return np.array([pairing(row, u) for row in self._rows[k]])
 
     def weighted(self, w: Array) -> Weighted:
-        """Return the weights of the blocks that are evaluated together, and other blocks that have some."""
+        """Return the weights of the blocks evaluated together, and of other blocks with nonzero weights."""
         parts = self.split(w)
-        # numpy counts faster than it asks for any.
+        # In numpy, counting is faster than `any`.
         blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if np.count_nonzero(parts[k])]
         return Weighted([parts[k] for k in self._together], blocks)
 
@@ -673,18 +674,18 @@ class ConstraintVector:
         terms = [block.jacobian_product(x, part) for block, part in weighted.apart]
         if problem.joint is not None:
             terms.append(problem.joint.gradient(x, cost_weight, weighted.together))
-        elif cost_weight or not terms:  # without any term, 0 · ∇f gives zero the structure of a point
+        elif cost_weight or not terms:  # if no term is left, 0 · ∇f is a zero with the structure of a point
             terms.append(scaled(cost_weight, problem.gradient(x)))
         return total(terms)
 
     def lagrangian_hessian(
         self, x: Point, cost_weight: float, weighted: Weighted, stiff: list[Array] | None = None
     ) -> Callable[[Vector], Vector | None]:
-        """Return u ↦ the Euclidean Hessian of a f + ⟨w, c⟩ times u, as far as it is given.
+        """Return u ↦ the Euclidean Hessian of a f + ⟨w, c⟩ times u, for functions with second derivatives.
 
-        The product is None if nothing is given. `weighted` is the result of ``weighted(w)``. With `stiff`,
-        the result of ``split(s)``, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as
-        rows. What does not depend on u is computed once for many products.
+        The product is None if there are none. `weighted` is the result of ``weighted(w)``. With `stiff`, the
+        result of ``split(s)``, Jᵀ diag(s) J u is added, where the rows of J are the gradients of the
+        constraints. What does not depend on u is computed once for many products.
         """
         problem, joint, weight = self.problem, self.problem.joint, 1.0
         products: list[Callable[[Vector], Vector]] = []
@@ -709,7 +710,7 @@ class ConstraintVector:
         return lambda u: block.jacobian_product(x, stiffness * self._block_derivative(k, x, u))
 
     def gradient_without_hessian(self, x: Point, cost_weight: float, weighted: Weighted) -> Vector | None:
-        """Return the Euclidean gradient of all parts without a second derivative; None if there are none."""
+        """Return the Euclidean gradient of all parts without second derivatives; None if there are none."""
         terms = [b.jacobian_product(x, part) for b, part in weighted.apart if b.hessian_product is None]
         if cost_weight and self.problem.hessian_product is None:
             terms.append(scaled(cost_weight, self.problem.gradient(x)))
@@ -736,16 +737,16 @@ class ConstraintVector:
 
 
 def _joined(parts: list[Array]) -> Array:
-    if len(parts) == 1:  # the usual case, and this is called at every trial point
+    if len(parts) == 1:  # the common case, and this is called at every trial point
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _sum_of(weight: float, products: list[Callable[[Vector], Vector]], u: Vector) -> Vector | None:
-    """Return the sum of all products with `u`, the first times a weight, in memory of its own."""
+    """Return the sum of all products with `u`, the first times a weight, in new memory."""
     if not products:
         return None
     result = scaled(weight, products[0](u))
-    for product in products[1:]:  # one by one: a function may write its next result to the same memory
+    for product in products[1:]:  # one by one: a function may reuse the memory of its last result
         result = added(result, product(u))
     return result

@@ -1,7 +1,7 @@
-"""The engine without second derivatives: limited-memory quasi-Newton steps (L-BFGS) on a manifold.
+"""Limited-memory quasi-Newton steps (L-BFGS) on a manifold, without second derivatives.
 
-It minimizes the same functions as `newton_cg`, but asks only for values and gradients. Each step is learned
-from the last steps and the changes of the gradient along them, which are carried from point to point.
+It minimizes the same functions as `newton_cg`, but needs only values and gradients. Each step is based on the
+last steps and the changes of the gradient along them, which are carried from point to point.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from geodual.manifolds.frame import AmbientFrame, Coordinates, Point
 
 from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote, lowest_of_parabola
 
-_MEMORY = 15  # pairs to remember: more learn faster, but each costs four passes over a vector per step
+_MEMORY = 15  # pairs to remember; more converge faster, but each costs four passes over a vector per step
 _SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
-_FLATTER = 0.9  # share of the slope that may be left at the end of a step (Wolfe)
+_FLATTER = 0.9  # largest share of the slope left at the end of a step (Wolfe)
 _LEAST_COSINE = 1e-8  # between a step and its change of gradient; below it, rounding errors decide
 _TRIALS = 40
-_IDLE = 200  # steps in a row, all below rounding error, that need not reduce the gradient
-_LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
+_IDLE = 200  # consecutive steps, all below rounding error, that need not reduce the gradient
+_LONG_WAY = 50.0  # length of the path after which to check whether it runs to infinity
 
 
-@np.errstate(all="ignore")  # trial points may overflow; they are recognized and rejected
+@np.errstate(all="ignore")  # trial points may overflow; they are detected and rejected
 def limited_memory(
     objective: Callable[[Point], Model],
     start: Model,
@@ -42,8 +42,8 @@ def limited_memory(
 ) -> Minimum[Model]:
     """Minimize a smooth function on a manifold by limited-memory quasi-Newton steps (L-BFGS).
 
-    Use it in methods of your own where second derivatives are not given and a gradient is cheap. The method
-    needs one value and one gradient per step, and the memory of about 30 points.
+    Use it in your own methods if second derivatives are missing and gradients are cheap. It needs one value
+    and one gradient per step, and the memory of about 30 points.
 
     Parameters
     ----------
@@ -52,20 +52,20 @@ def limited_memory(
     start : object
         The function at the start, ``objective(x0)``.
     tol : float
-        Bound on the norm of the gradient.
+        Largest norm of the gradient at convergence.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     step_limit : float
-        Length of the longest first step, such as ``manifold.step_limit``; later steps may grow.
+        Longest first step, such as ``manifold.step_limit``; later steps may be longer.
     fall_limit : float
-        A value this far below the start counts as minus infinity.
+        A decrease by this much from the start counts as minus infinity.
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
     stop : callable, optional
-        Called with the function at an iterate; the minimization ends as converged if it returns True.
+        Called with the function at each iterate; if it returns True, the minimization ends as converged.
     watch : callable, optional
-        Called with the function at every iterate, including the start, unless `tol` holds there. It only
-        observes.
+        Called with the function at every iterate, including the start, unless `tol` holds there. It cannot
+        change anything.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def limited_memory(
 
     See Also
     --------
-    newton_cg : The engine of the default method; faster where products with the Hessian are given.
+    newton_cg : The solver inside the default method; faster if products with the Hessian are available.
     Lagrangian : An objective for it.
 
     References
@@ -114,7 +114,7 @@ def limited_memory(
         if isinstance(step, str):
             if not memory.pairs:
                 return Minimum(model, step, iteration, 0)
-            memory.forget()  # the steepest descent may still succeed
+            memory.forget()  # steepest descent may still succeed
             continue
         memory.learn(model, step)
         length = step.fraction * model.frame.norm(direction)
@@ -157,14 +157,14 @@ class _Memory:
         self.pairs = []
 
     def direction(self, model: Model, radius: float) -> Coordinates:
-        """Return a direction of descent that is no longer than `radius`."""
+        """Return a descent direction no longer than `radius`."""
         frame, gradient = model.frame, model.gradient
         direction = -self._inverse_product(model)
         if not frame.inner(direction, gradient) < 0.0:
             self.forget()
             direction = -gradient
         length = frame.norm(direction)
-        # Nothing is known about the size of the first step: the search will make it longer if that pays.
+        # Nothing is known about the size of the first step; the line search lengthens it if that pays off.
         longest = radius if self.pairs else min(radius, frame.unit)
         return direction * (longest / length) if length > longest else direction
 
@@ -184,7 +184,7 @@ class _Memory:
         return result
 
     def learn(self, model: Model, taken: _Taken[Model]) -> None:
-        """Carry all pairs to the end of the step and add the newest, except those without curvature."""
+        """Carry all pairs to the end of the step and add the new one, except those without curvature."""
         here, there = model.frame, taken.end.frame
         carry = _carrier(here, there)
         vectors = [(carry(pair.step), carry(pair.change)) for pair in self.pairs[1 - _MEMORY :]]
@@ -199,7 +199,7 @@ class _Memory:
 def _carrier(here: Frame, there: Frame) -> Callable[[Coordinates], Coordinates]:
     """Return the map of tangent vectors from one point to another."""
     if isinstance(there, AmbientFrame):
-        # The orthogonal projection: cheaper than a transport, and close for short steps.
+        # The orthogonal projection: cheaper than a transport, and close to it for short steps.
         return there.gradient
 
     def carry(c: Coordinates) -> Coordinates:
@@ -212,13 +212,13 @@ def _carrier(here: Frame, there: Frame) -> Callable[[Coordinates], Coordinates]:
 
 
 class Idleness(Generic[Model]):
-    """Counts steps in a row that change the value less than rounding errors, and do not flatten it either."""
+    """Count consecutive steps that neither change the value beyond rounding errors nor flatten it."""
 
     def __init__(self, start: Model) -> None:
         self.best, self._count = start, 0
 
     def note(self, model: Model, quiet: bool) -> bool:
-        """Note a step; return whether rounding errors allow no further progress."""
+        """Record a step; return whether rounding errors allow no further progress."""
         best = self.best
         if not quiet or model.frame.norm(model.gradient) < best.frame.norm(best.gradient):
             self.best, self._count = model, 0
@@ -232,8 +232,8 @@ def line_search(
 ) -> _Taken[Model] | str:
     """Follow the direction until the Wolfe conditions hold; return the obstacle if no step is acceptable.
 
-    Where the change of the value, or the change that the slope promises, is below rounding error, the slope
-    at the end of the step decides.
+    If the change of the value, or the change predicted by the slope, is below rounding error, the slope at
+    the end of the step decides.
     """
     frame = model.frame
     slope, longest = frame.inner(model.gradient, direction), radius / frame.norm(direction)
@@ -261,7 +261,7 @@ def line_search(
         if flat or fraction >= longest:
             break
         low = fraction
-        # The zero of the slope, if it changed evenly so far. It is ten times as far away at least.
+        # The zero of the slope, by linear interpolation; without an upper end, go ten times as far.
         best = fraction * slope / (slope - end_slope) if end_slope > slope else math.inf
         fraction = min(10.0 * low, longest) if high == math.inf else between(best, low, high)
     return found or obstacle

@@ -1,7 +1,7 @@
-"""What refutes a certificate: a derivative that contradicts its function, or a cost that falls further away.
+"""Refute certificates: a derivative contradicts its function, or the cost decreases farther away.
 
-The KKT residual is made of gradients at one point. A gradient that vanishes wrongly makes it small, and so
-does one that fades on a long way out. A few values of cost and constraints show both.
+The KKT residual consists of gradients at one point. A wrong gradient that vanishes makes it small, and so
+does one that fades far from the start. A few values of cost and constraints reveal both.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from .updates import Stop
 
 _EPS = float(np.finfo(float).eps)
 _STEP = _EPS ** (1 / 3)  # balances truncation and rounding errors of a central difference
-_WIDER = 10.0  # factor of the second step, which must show the same slope
-_BEYOND = 10.0  # times an estimated rounding error, what is more is none: estimates hold to a power of ten
-_CLEAR = 1e-4  # slope of the scaled Lagrangian that a derivative must explain
+_WIDER = 10.0  # factor of the second step, which must confirm the slope
+_BEYOND = 10.0  # more than this many times the estimated rounding error is not rounding
+_CLEAR = 1e-4  # error of a slope of the scaled Lagrangian above which it counts
 _ALIKE = 0.2  # relative difference up to which two slopes agree
-_PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
-_FAR = 10.0  # units of length from the start, within which a small gradient has no room to mislead
-_FADED = 0.01  # times √tol: share of the change of the cost that the slope promises on as long a way again
-_LONG = 0.1  # share of the way from the start that a Newton step must have to matter
-_DOUBLINGS = 10  # of the distance, up to a thousand times as far
-_QUARTERS = 20  # of a Newton step in a curved valley, down to a step of 1e-12 of it
-_STEADY = 0.9  # share of the last fall with which a series of falls counts as endless
+_PENALTY = 3.0  # of the scaled problem, as at the start of the default method
+_FAR = 10.0  # units of length from the start within which a small gradient cannot mislead
+_FADED = 0.01  # times √tol: share of the change of the cost that the slope predicts over the same distance
+_LONG = 0.1  # length of a Newton step, as a share of the way from the start, above which it matters
+_DOUBLINGS = 10  # of the distance, up to a thousandfold
+_QUARTERS = 20  # of a Newton step in a curved valley, down to 1e-12 of it
+_STEADY = 0.9  # ratio of consecutive decreases above which a series of them counts as endless
 
 
 def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> str:
-    """Return what is wrong if a function contradicts its derivative at a point; "" if nothing is.
+    """Return a message if a function contradicts its derivative at a point, otherwise "".
 
-    The slope of ⟨w, (f, c)⟩ along a random direction is measured by a difference of values. Where it clearly
-    differs from what derivatives say ahead, and by a central difference, a wider one must confirm it. Kinks
-    are no contradiction: there the slopes ahead and behind differ.
+    The slope of ⟨w, (f, c)⟩ along a random direction is measured by a forward and a central difference of
+    values. If both clearly differ from the derivatives, a wider difference must confirm it. Kinks are not a
+    contradiction: there, the slopes ahead and behind differ.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> s
 
 
 def violation_at(constraints: ConstraintVector, units: Units, point: EvaluatedPoint) -> LocalLagrangian:
-    """Return the combination of constraints whose gradient is that of their violation, of size 1."""
+    """Return the combination of constraints whose gradient is that of the violation, scaled to size 1."""
     excess = (point.constraints - constraints.prox(point.constraints, 0.0)) / units.constraints
     y = excess / max(float(np.linalg.norm(excess)), _EPS)
     return Lagrangian(constraints, y, cost_weight=0.0, weights=1.0 / units.constraints).at(point)
@@ -93,7 +93,7 @@ def _values(constraints: ConstraintVector, x: Point) -> Array | None:
 
 
 def _culprit(constraints: ConstraintVector, model: LocalLagrangian, c: Coordinates, slopes: Array) -> str:
-    """Return the function whose slope differs most from what its derivative says."""
+    """Return the function whose slope differs most from its derivative."""
     problem, frame, function = constraints.problem, model.frame, model.function
     w = np.broadcast_to(function.weights * function.multipliers, constraints.size)
 
@@ -115,7 +115,7 @@ def _culprit(constraints: ConstraintVector, model: LocalLagrangian, c: Coordinat
 
 
 class _Flattened(LocalLagrangian):
-    """A function with less curvature, by what may be rounding error."""
+    """A function with its curvature reduced by what may be rounding error."""
 
     def __init__(self, model: LocalLagrangian, errors: Array) -> None:
         super().__init__(model.function, model.point)
@@ -127,9 +127,9 @@ class _Flattened(LocalLagrangian):
 
 
 def _parabola_promises(model: LocalLagrangian, c: Coordinates, constraints: ConstraintVector) -> float:
-    """Return by how much a function falls along a line if its values lie on a parabola; infinity if not.
+    """Return the decrease of a function along a line if its values lie on a parabola; otherwise infinity.
 
-    The curvature of a parabola is no rounding error: it is the same over long ways.
+    The curvature of a parabola is not rounding error: it is the same over long distances.
     """
     lengths = 0.25 ** np.arange(3)
     try:
@@ -144,18 +144,18 @@ def _parabola_promises(model: LocalLagrangian, c: Coordinates, constraints: Cons
 
 @dataclass(frozen=True)
 class Certificate:
-    """A point that satisfies the KKT conditions to a tolerance, and where the solve began.
+    """A point that satisfies the KKT conditions to a tolerance, and the start of the solve.
 
     Attributes
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     tol : float
         The tolerance.
     start, point : EvaluatedPoint
-        The start and the point.
+        The start of the solve, and the point.
     multipliers : array of shape (m,)
         The multipliers there.
     """
@@ -176,14 +176,15 @@ class Certificate:
         return self._still_falls(y) or self._falls_nearby(y)
 
     def _falls_nearby(self, y: Array) -> Stop | None:
-        """Return a stop if Newton's step leads far down, or if rounding errors decide whether it does.
+        """Return a stop if a Newton step leads to a much lower cost, or rounding errors hide whether it does.
 
-        Beside a large cost or a large unit of length, a slope may be within the tolerance and still matter.
+        Compared with a large cost or a large unit of length, a slope may be within the tolerance and still
+        matter.
         """
         frame, here = self.point.frame, self.constraints.total_cost(self.point)
         size = max(abs(here), 1.0)
-        # As for a global minimum, a share of √tol of the cost is too much. With ordinary units, no slope
-        # within the tolerance promises so much.
+        # As for a global minimum, a decrease by √tol of the cost is too much. With ordinary units, no slope
+        # within the tolerance predicts so much.
         if math.sqrt(self.tol) * self.units.largest * frame.unit <= size:
             return None
         enough = math.sqrt(self.tol) * size / self.units.cost
@@ -191,18 +192,18 @@ class Certificate:
         promised = frame.norm(model.gradient) * frame.unit
         if promised <= enough:
             return None
-        # So accurate that what is left of the slope, as along a narrow valley, promises less than that.
+        # Accurate enough that the remaining slope, as along a narrow valley, predicts less than that.
         accuracy = min(0.1, enough / promised)
         step = truncated_cg(model, frame.unit, accuracy)
         steepest = truncated_cg(_Flattened(model, self._rounding(model)), frame.unit, accuracy)
         if 0.0 <= steepest.decrease <= enough:
             return None
-        # A fall on a part of the step, which may be short in a curved valley, confirms it.
+        # A decrease on part of the step, which may be short in a curved valley, confirms it.
         costs = (self._feasible_cost(0.25**k * step.direction) for k in range(_QUARTERS))
         if step.decrease > enough and any(cost < here - self.tol * size for cost in costs):
             return Stop("breakdown", _FALLS)
-        # Constraints may be in the way of a fall. Otherwise only rounding errors can hide it, and they do if
-        # they are most of the promise, or make it negative.
+        # Constraints may prevent a decrease. Otherwise only rounding errors can hide it, if they are most of
+        # the predicted decrease or make it negative.
         errors = steepest.decrease - step.decrease
         hidden = not self.constraints.size or not 0.0 <= errors <= step.decrease
         if not hidden or _parabola_promises(model, steepest.direction, self.constraints) <= enough:
@@ -210,20 +211,21 @@ class Certificate:
         return Stop("breakdown", _UNCLEAR)
 
     def _rounding(self, model: LocalLagrangian) -> Array:
-        """Return the curvature of each coordinate that may be rounding error: a share of its row's."""
+        """Return the rounding error of each coordinate's curvature: a share of its row's."""
         frame, weighted = model.frame, self.constraints.weighted(self.multipliers)
         if not frame.orthonormal:
             return np.zeros(frame.shape)
         differenced = self.constraints.gradient_without_hessian(self.point.x, 1.0, weighted) is not None
         v = np.random.default_rng(0).uniform(1.0, 2.0, frame.shape)
-        # A forward difference has an error of √ε, and products of given Hessians one of ε.
+        # A forward difference has an error of √ε, products with a given Hessian one of ε.
         share = _BEYOND * (math.sqrt(_EPS) if differenced else _EPS)
         return np.asarray(share * np.abs(model.hessian_product(v)))
 
     def _still_falls(self, y: Array) -> Stop | None:
-        """Return a stop if the slope is small only because it fades on the long way from the start.
+        """Return a stop if the slope is small only because it fades far from the start.
 
-        Then Newton's step is not short compared with that way, and the cost falls along it, too.
+        Then the Newton step is not short compared with the distance from the start, and the cost decreases
+        along it.
         """
         frame, unit = self.point.frame, self.start.frame.unit
         distance = self._distance()
@@ -246,7 +248,7 @@ class Certificate:
         return Stop("unbounded", _ENDLESS) if endless else Stop("breakdown", _FADES)
 
     def _distance(self) -> float:
-        """Return how far the point is from the start; 0 where distances take long to compute."""
+        """Return the distance of the point from the start; 0 if distances are slow to compute."""
         if not self.constraints.problem.manifold.closed_form_log:
             return 0.0
         try:
@@ -255,7 +257,7 @@ class Certificate:
             return 0.0
 
     def _feasible_cost(self, c: Coordinates) -> float:
-        """Return the cost after a step; NaN if it is not defined there, or not feasible up to rounding."""
+        """Return the cost after a step; NaN if it is not defined there, or the point is not feasible."""
         try:
             there = self.constraints.evaluate(self.point.frame.move(c))
         except UNDEFINED:
@@ -270,20 +272,20 @@ _CONTRADICTED = (
     "derivatives with `check_gradient`."
 )
 _ENDLESS = (
-    "The gradient fades, but the cost goes on falling along feasible points: with each doubling of the "
-    "distance by about as much as before, or more. So it seems to fall without bound. Add the missing "
+    "The gradient fades, but the cost keeps decreasing along feasible points: with each doubling of the "
+    "distance, by about as much as before or more. So it seems to be unbounded below. Add the missing "
     "constraint, or check the sign of the cost."
 )
 _FALLS = (
-    "The gradient is small only beside the size of the cost, which was measured far from a minimum: a short "
-    "step leads to a much lower cost. Start nearer, or go on with minimize(problem, result.best_x)."
+    "The gradient is small only relative to the cost, whose size was measured far from a minimum: a short "
+    "step leads to a much lower cost. Start closer, or continue with minimize(problem, result.best_x)."
 )
 _UNCLEAR = (
-    "The gradient is small only beside the size of the cost, which was measured far from a minimum, and "
-    "rounding errors hide the curvature: a much lower cost may be near. Start nearer to a minimum."
+    "The gradient is small only relative to the cost, whose size was measured far from a minimum, and "
+    "rounding errors hide the curvature: a much lower cost may be near. Start closer to a minimum."
 )
 _FADES = (
     "The gradient is within the tolerance only because it fades far from the start: twice as far away, the "
-    "cost still falls. It may approach a value that no point has. Bound the feasible set, or use a smaller "
-    "`tol`."
+    "cost still decreases. It may approach a value that no point attains. Bound the feasible set, or use a "
+    "smaller `tol`."
 )

@@ -1,4 +1,4 @@
-"""What a solve returns, what it shows to callbacks, and its record, iteration by iteration."""
+"""The result of a solve, what callbacks receive, and the history of iterations."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _WIDTH = 100  # of printed results, in characters
 _SHOWN = 5  # multipliers of one kind in a printed result
 
-# Colors that color-blind readers can tell apart (Okabe and Ito).
+# Colors that color-blind readers can distinguish (Okabe and Ito).
 _PARTS = {"stationarity": "#0072B2", "feasibility": "#D55E00", "complementarity": "#009E73"}
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One row of a `History`; it prints as a line of the table that ``verbose=1`` shows.
+    """One row of a `History`; prints as a line of the table that ``verbose=1`` shows.
 
     Attributes
     ----------
@@ -48,21 +48,22 @@ class Iteration:
     stationarity, feasibility, complementarity : float
         The parts of the KKT residual.
     step_size : float
-        η of Algorithm 1; NaN for methods without one.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for methods without one.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this iteration.
     seconds : float
         Time since the start of the solve.
     by : str
-        Who made the step, if not the method itself: a safeguard, such as "polish" or "rescaling", or
+        What made the step, if not the method itself: a safeguard, such as "polish" or "rescaling", or
         "interior-point".
     recorded : dict
-        The quantities that `minimize` was asked to `record`, by name.
+        The quantities passed to `minimize` as `record`, by name.
 
     See Also
     --------
+    Result : The result of a solve.
     History : All iterations of a solve.
 
     Examples
@@ -96,7 +97,7 @@ class Iteration:
             f"{self.complementarity:12.2e} {self._control:13.2e} {self.hessian_products:9d} "
             f"{self.seconds:9.3f}"
         )
-        # Arrays may be recorded too, but a line has no room for them.
+        # Arrays may be recorded too, but do not fit in a line.
         recorded = self.recorded.items()
         numbers = [f"{name}={value:.6g}" for name, value in recorded if isinstance(value, (int, float))]
         return "  ".join([row, *([self.by] if self.by else []), *numbers])
@@ -108,7 +109,7 @@ class Iteration:
 
 
 COLUMNS = tuple(entry.name for entry in fields(Iteration) if entry.name != "recorded")
-"""The columns that every history has."""
+"""The columns of every history."""
 
 
 class History(Sequence[Iteration]):
@@ -117,11 +118,12 @@ class History(Sequence[Iteration]):
     Parameters
     ----------
     iterations : sequence of Iteration
-        The rows; `minimize` fills them in, starting with row 0 for the start.
+        The rows, filled in by `minimize`; row 0 is the start.
 
     See Also
     --------
     Result : Its `history` is a `History`.
+    Iteration : A row of it.
 
     Examples
     --------
@@ -160,7 +162,7 @@ class History(Sequence[Iteration]):
         return "\n".join([Iteration.header, *map(str, self)])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per iteration, and one column per recorded quantity at the end."""
+        """Return a DataFrame with one row per iteration; recorded quantities are the last columns."""
         pandas = import_extra("pandas", "funds", "Tables need pandas")
         rows = [{**{name: getattr(row, name) for name in COLUMNS}, **row.recorded} for row in self]
         recorded = list(self[0].recorded) if len(self) else []
@@ -177,9 +179,9 @@ class History(Sequence[Iteration]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
         tol : float, optional
-            Tolerance to mark by a dashed line.
+            Tolerance to mark with a dashed line.
 
         Returns
         -------
@@ -204,12 +206,12 @@ class History(Sequence[Iteration]):
         return ax
 
     def plot_cost(self, ax: Axes | None = None) -> Axes:
-        """Plot how far the cost is from its last value over the iterations.
+        """Plot the difference between the cost and its last value over the iterations.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -226,7 +228,7 @@ class History(Sequence[Iteration]):
 
 
 def _positive(values: Array) -> Array:
-    """Return the values with NaN for zeros, which a logarithmic axis cannot show."""
+    """Replace zeros by NaN, because a logarithmic axis cannot show them."""
     return np.where(values > 0.0, values, np.nan)
 
 
@@ -244,15 +246,15 @@ class Feasible:
 
 @dataclass(frozen=True, eq=False)
 class TermValue:
-    """A term g(c(x)) at a point, in `Result.terms`: exact zeros are exact here.
+    """A term g(c(x)) at a point, with exact zeros; see `Result.terms`.
 
     Attributes
     ----------
     name : str
         Name of the function g.
     value : array
-        The prox point p, which is c(x) up to the tolerance. Constraints hold at p, and entries or groups that
-        g makes zero are exactly zero.
+        The prox point p, which equals c(x) up to the tolerance. Constraints hold at p, and entries or groups
+        that g makes zero are exactly zero.
     cost : float
         g(p).
     multiplier : array
@@ -264,7 +266,8 @@ class TermValue:
 
     See Also
     --------
-    Term : What it is the value of.
+    Term : The term.
+    Result : Its `terms` are `TermValue` objects.
 
     Examples
     --------
@@ -297,7 +300,7 @@ class TermValue:
 
 @dataclass(frozen=True)
 class Iterate:
-    """The state of a solve after an iteration, as callbacks receive it.
+    """The state of a solve after an iteration, as passed to callbacks.
 
     Attributes
     ----------
@@ -306,17 +309,17 @@ class Iterate:
     x : Point
         The point.
     cost : float
-        f(x), and the terms.
+        f(x) plus the terms.
     multipliers : array of shape (n_inequalities,)
-        λ ≥ 0 of the inequalities, all blocks in order.
+        Multipliers λ ≥ 0 of the inequalities, all blocks in order.
     equality_multipliers : array of shape (n_equalities,)
         Multipliers of the equalities, all blocks in order.
     kkt : KKT
         The optimality residual at (x, λ).
     step_size : float
-        η of Algorithm 1; NaN for methods without one.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for methods without one.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this iteration.
     terms : tuple of TermValue
@@ -325,7 +328,7 @@ class Iterate:
     See Also
     --------
     minimize : Its `callback` is called with an `Iterate` after every iteration.
-    InnerIterate : What it shows between two iterations.
+    InnerIterate : The state within an iteration.
 
     Examples
     --------
@@ -357,37 +360,36 @@ class Iterate:
 
 @dataclass(frozen=True)
 class InnerIterate:
-    """The state of a solve within an iteration, as inner callbacks receive it.
+    """The state of a solve within an iteration, as passed to inner callbacks.
 
-    An iteration of most methods minimizes a function of x, such as an augmented Lagrangian, which may take
-    many steps.
+    In most methods, an iteration minimizes a function of x, such as an augmented Lagrangian, in many steps.
 
     Attributes
     ----------
     iteration : int
-        Number of the iteration that is under way; the first is 1.
+        Number of the current iteration; the first is 1.
     inner : int
-        Number of the step within it; 0 is its start.
+        Number of the step within the iteration; 0 is its start.
     x : Point
         The point.
     cost : float
-        f(x), and the terms.
+        f(x) plus the terms.
     feasibility : float
         Largest violation of a constraint, as in `KKT`.
     value : float
-        The function that the iteration minimizes. The default method scales cost and constraints to unit size
-        in it.
+        Value of the function that the iteration minimizes. In it, the default method scales cost and
+        constraints to unit size.
     slope : float
         Norm of its Riemannian gradient.
 
     See Also
     --------
     minimize : Its `inner_callback` is called with an `InnerIterate` at every step within an iteration.
-    Iterate : What a `callback` sees after every iteration.
+    Iterate : The state after an iteration, as passed to a `callback`.
 
     Examples
     --------
-    One iteration suffices where there are no constraints, but it has many steps:
+    Without constraints, one iteration is enough, but it has many steps:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -416,22 +418,22 @@ class InnerIterate:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The outcome of `minimize`: a point, its multipliers, and how close they are to optimal.
+    """The result of `minimize`: a point, its multipliers, and how close they are to optimal.
 
     Attributes
     ----------
     x : Point
         The last iterate.
     cost : float
-        f(x), and the terms at their prox points.
+        f(x) plus the terms at their prox points.
     multipliers : array of shape (n_inequalities,)
-        λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
+        Multipliers λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
     equality_multipliers : array of shape (n_equalities,)
         Multipliers of the equalities, all blocks in order; those of entries with equal bounds come last.
     lower_multipliers, upper_multipliers : Vector or None
-        Multipliers ≥ 0 of the bounds, with the structure of x, and 0 for entries without bound; None if the
-        problem has no bounds. The Euclidean gradient of the Lagrangian has them as upper minus lower. On
-        symmetric matrices an entry and its mirror image have half the multiplier each.
+        Multipliers ≥ 0 of the bounds, with the structure of x, and 0 for entries without bounds; None if the
+        problem has no bounds. They enter the Euclidean gradient of the Lagrangian as upper minus lower. On
+        symmetric matrices, an entry and its mirror image have half of the multiplier each.
     terms : tuple of TermValue
         The terms of the problem, in order: each with its `value` (the prox point, with exact zeros), `cost`,
         `multiplier`, `support` and `rank`.
@@ -443,9 +445,9 @@ class Result:
     success : bool
         Whether the status is "converged".
     message : str
-        The status in words, with a remedy if the solve failed.
+        An explanation of the status, with a remedy if the solve failed.
     method : str
-        The method, and the safeguards that took part: "proximal-lagrangian with saddle, polish".
+        The method and the safeguards that acted, such as "proximal-lagrangian with saddle, polish".
     n_iter : int
         Number of iterations.
     history : History
@@ -453,40 +455,41 @@ class Result:
     tol : float
         The requested tolerance.
     best_x : Point
-        The iterate of lowest cost among x₁, …, x_T, which Theorem 1 is about. It may be infeasible.
+        The iterate of lowest cost among x₁, …, x_T, as in Theorem 1. It may be infeasible.
     best_cost : float
         f(best_x).
     second_order : str
         Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
         feasible point nearby costs less: a maximum or a saddle point), or is "unknown". The curvature of the
-        Lagrangian must not be negative along the active constraints, of which those with multiplier 0 may be
-        left. It is estimated by up to 40 Lanczos steps. They may miss a negative curvature that is less than
-        about a hundredth of the largest. Where it is negative but no lower point is found, the condition is
-        "unknown".
+        Lagrangian must not be negative along the active constraints; those with multiplier 0 may be left. It
+        is estimated by up to 40 Lanczos steps, which may miss a negative curvature of less than about a
+        hundredth of the largest. If it is negative but no lower point is found, the condition is "unknown".
     global_minimum : bool
-        Whether the solve converged, the problem is declared geodesically convex, nothing that was seen
-        contradicts the declaration, and the gap is small: no feasible point within a distance R of x costs
-        less by more than √tol times the larger of the cost's size and 1 (or its unit, if that is below 1),
-        if the declaration is true, which is not proved. R is the largest of 1, the size of x, the distance of
-        its farthest finite bounds and, on a manifold that is not flat, the distance from the start; all in
-        the metric of the solve, see `docs/notation.md`. `message` states R and the gap. On a manifold that is
-        not Hadamard this is about the geodesically convex part that is meant by the declaration.
+        Whether the solve converged, the problem is declared geodesically convex, no check contradicts the
+        declaration, and the gap is small: no feasible point within a distance R of x costs less by more than
+        √tol times the larger of the cost's size and 1 (or its unit, if that is below 1), provided that the
+        declaration is true, which is not proved. R is the largest of 1, the size of x, the distance of its
+        farthest finite bounds and, on a manifold that is not flat, the distance from the start; all in the
+        metric of the solve, see `docs/notation.md`. `message` states R and the gap. On a manifold that is not
+        Hadamard, this refers to the geodesically convex part meant by the declaration.
     global_bound : object or None
-        What `global_gap` computes with; None if convexity is not declared or was contradicted.
+        The basis of `global_gap`; None if convexity is not declared or was contradicted.
     n_bounds : tuple of two int
-        How many of `multipliers` and of `equality_multipliers` are those of bounds.
+        Number of `multipliers` and of `equality_multipliers` that belong to bounds.
     best_feasible : object or None
         The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None
         Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first; None for other methods.
     problem : Problem or None
         The problem, which `derivative`, `jvp` and `vjp` need. It is not pickled, because functions often
-        cannot be; ``dataclasses.replace(result, problem=problem)`` gives it back.
+        cannot be; ``dataclasses.replace(result, problem=problem)`` restores it.
 
     See Also
     --------
     minimize : Returns a `Result`.
     KKT : The parts of the optimality residual.
+    History : The iterations.
+    TermValue : A term at the solution.
 
     Examples
     --------
@@ -545,11 +548,11 @@ class Result:
         return self.status == "converged"
 
     def global_gap(self, radius: float) -> float:
-        """Return how much less than x a feasible point may cost within a distance of at most `radius`.
+        """Return how much less than x a feasible point within a distance `radius` can cost.
 
         For a geodesically convex problem, f(y) ≥ f(x) + Σ λₖ hₖ(x) + Σ μⱼ gⱼ(x) − ‖grad L(x)‖ d(x, y) for
         every feasible y, where L is the Lagrangian and d the distance on the manifold of the problem. This
-        holds at every x, so it tells how good a solve is that ended early, too.
+        holds at every x, so it also bounds the error of a solve that ended early.
 
         Parameters
         ----------
@@ -560,7 +563,7 @@ class Result:
         -------
         float
             An upper bound on f(x) − f(y), at least 0. It is infinite if the problem is not declared
-            geodesically convex, or if something that was seen contradicts the declaration.
+            geodesically convex, or if a check contradicts the declaration.
 
         Examples
         --------
@@ -579,7 +582,7 @@ class Result:
         return math.inf if self.global_bound is None else self.global_bound.gap(float(radius))
 
     def warm_start(self) -> dict[str, Any]:
-        """Return where to go on: ``minimize(problem, **result.warm_start())``.
+        """Return arguments to continue with: ``minimize(problem, **result.warm_start())``.
 
         Returns
         -------
@@ -597,11 +600,11 @@ class Result:
         return known
 
     def derivative(self, parameter: Any = None) -> Derivative:
-        """Return the derivative of the solution by a part of the problem's data.
+        """Return the derivative of the solution with respect to a part of the problem's data.
 
-        It is that of the KKT point, by the implicit function theorem. There is none where an inequality is
-        about to become active, where gradients of active constraints are dependent, or where the solution is
-        not the only one nearby.
+        It is that of the KKT point, by the implicit function theorem. It does not exist if an inequality is
+        about to become active, if gradients of active constraints are dependent, or if there are other
+        solutions nearby.
 
         Parameters
         ----------
@@ -611,12 +614,12 @@ class Result:
         Returns
         -------
         Derivative
-            Those of `x`, `cost` and the multipliers; the axes of the parameter come last.
+            The derivatives of `x`, `cost` and the multipliers; the axes of the parameter come last.
 
         Raises
         ------
         NotDifferentiableError
-            If there is no derivative; the message says why.
+            If the derivative does not exist; the message says why.
 
         Examples
         --------
@@ -634,7 +637,7 @@ class Result:
         return self._sensitivity.derivative(parameter)
 
     def jvp(self, direction: Any) -> Derivative:
-        """Return the derivative of the solution along one direction of all data.
+        """Return the derivative of the solution along one direction of the data.
 
         Parameters
         ----------
@@ -644,7 +647,7 @@ class Result:
         Returns
         -------
         Derivative
-            Those of `x`, `cost` and the multipliers, with the shapes that these have themselves.
+            The derivatives of `x`, `cost` and the multipliers, with the same shapes as these.
         """
         return self._sensitivity.jvp(direction)
 
@@ -656,17 +659,17 @@ class Result:
         multipliers: Array | None = None,
         equality_multipliers: Array | None = None,
     ) -> Any:
-        """Return the gradient, by all data, of a function of the solution, by solving one linear system.
+        """Return the gradient of a function of the solution with respect to all data, from one linear system.
 
         Parameters
         ----------
         x : Vector, optional
-            Gradient of the function by x, as an ambient vector.
+            Gradient of the function with respect to x, as an ambient vector.
         cost : float
-            Derivative of the function by the cost. If only this is given, no system is solved, and the
-            gradient exists where `derivative` does not, too.
+            Derivative of the function with respect to the cost. If only this is given, no system is solved,
+            and the gradient exists even where `derivative` does not.
         multipliers, equality_multipliers : array, optional
-            Gradients of the function by the multipliers.
+            Gradients of the function with respect to the multipliers.
 
         Returns
         -------
@@ -688,15 +691,15 @@ class Result:
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
-        """What computes derivatives; it keeps its factorization for the next."""
+        """The object that computes derivatives; it reuses its factorization."""
         if self.problem is None:
             raise ValueError(
-                "This result does not know its problem any more, because it was pickled or copied; use "
+                "This result has lost its problem, because it was pickled or copied; use "
                 "dataclasses.replace(result, problem=problem)."
             )
         if not self.success:
             raise NotDifferentiableError(
-                f"The solve ended as {self.status!r}, and only a converged solution has derivatives; go on "
+                f"The solve ended as {self.status!r}, and only a converged one has derivatives; continue "
                 "with minimize(problem, **result.warm_start())."
             )
         pairs = zip(self.problem.terms, self.terms, strict=True)
@@ -713,7 +716,7 @@ class Result:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return what printing shows, and the last iterations, as HTML for notebooks."""
+        """Return the printed summary and the last iterations as HTML, for notebooks."""
         status, words = self.status, _headline(self).removeprefix(self.status)
         rows = (
             f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}'
@@ -731,12 +734,13 @@ class Result:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw the residual alone; by default a new figure has both, one above the other.
+            Axes to draw the residual on, without the cost; by default a new figure shows both, one above the
+            other.
 
         Returns
         -------
         matplotlib Axes
-            Those of the residual.
+            The axes of the residual.
         """
         if ax is None:
             upper, ax = new_axes(6.4, 6.0, rows=2)
@@ -745,7 +749,7 @@ class Result:
 
 
 def _headline(result: Result) -> str:
-    """Return the status, the number of iterations, the time, and the method if the result knows it."""
+    """Return the status, the number of iterations, the time, and the method if known."""
     seconds = result.history[-1].seconds if result.history else 0.0
     by = f", by {result.method}" if result.method else ""
     count = f"{result.n_iter} iteration{'' if result.n_iter == 1 else 's'}"
@@ -753,7 +757,7 @@ def _headline(result: Result) -> str:
 
 
 def summary_rows(result: Result) -> list[tuple[str, str]]:
-    """Return what to show of a result, as pairs of a name and a text."""
+    """Return the summary of a result, as pairs of a name and a text."""
     rows = [("cost", f"{result.cost:.10g}")]
     for part in _PARTS:
         value = getattr(result.kkt, part)
@@ -767,12 +771,12 @@ def summary_rows(result: Result) -> list[tuple[str, str]]:
     if not result.success and result.best_feasible is not None:
         rows.append(("best feasible", f"cost {result.best_feasible.cost:.10g}, in `best_feasible`"))
     if result.status in ("max_iterations", "max_time", "stopped"):
-        rows.append(("go on by", "minimize(problem, **result.warm_start())"))
+        rows.append(("continue with", "minimize(problem, **result.warm_start())"))
     return rows
 
 
 def _multiplier_rows(result: Result) -> list[tuple[str, str]]:
-    """Return the active constraints with their multipliers, the largest few of each kind."""
+    """Return the active constraints with their multipliers, only the largest of each kind."""
     n, m = (len(lam) - k for lam, k in zip(_multipliers(result), result.n_bounds, strict=True))
     inequalities = [(f"inequality {k}", value) for k, value in enumerate(result.multipliers[:n])]
     equalities = [(f"equality {k}", value) for k, value in enumerate(result.equality_multipliers[:m])]
@@ -791,7 +795,7 @@ def _multipliers(result: Result) -> tuple[Array, Array]:
 
 
 def _bound_multipliers(result: Result, side: str) -> Iterator[tuple[str, float]]:
-    """Yield the names and multipliers of the bounds that press on entries of x from one side."""
+    """Yield the names and multipliers of the active bounds on one side."""
     vector = getattr(result, f"{side}_multipliers")
     parts = [] if vector is None else leaves(vector)
     for number, part in enumerate(parts):
@@ -801,7 +805,7 @@ def _bound_multipliers(result: Result, side: str) -> Iterator[tuple[str, float]]
 
 
 def _active_words(size: int, named: list[tuple[str, float]], least: float) -> str:
-    """Return how many multipliers are not 0, and the largest of them."""
+    """Return the number of nonzero multipliers, and the largest ones."""
     active = sorted((one for one in named if abs(one[1]) > least), key=lambda one: -abs(one[1]))
     if not active:
         return f"none of {size} active"
@@ -811,7 +815,7 @@ def _active_words(size: int, named: list[tuple[str, float]], least: float) -> st
 
 
 def _term_words(term: TermValue) -> str:
-    """Return what a term of the problem costs, and the support or rank that it leaves."""
+    """Return the cost of a term of the problem, and its support or rank."""
     support = term.support
     facts = [f"cost {term.cost:.6g}", f"{np.count_nonzero(support)} of {support.size} entries not 0"]
     if term.rank is not None:

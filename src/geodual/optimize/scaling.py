@@ -1,12 +1,12 @@
-"""The scale of the variables: a metric in which the cost is about equally curved along all of them.
+"""Scale the variables: find a metric in which the cost is about equally curved along all of them.
 
-If one entry of x is measured in thousands and another in thousandths, a small gradient says little: along the
-first the cost may still fall far. So where curvatures differ much, a solve measures the flat part of the
-manifold in the metric ⟨u, v⟩ = Σ dᵢ² uᵢ vᵢ. Where x itself is very large, as powers in watts are, all dᵢ are
-divided by its size. Points and functions remain what they are. Steps, trust regions and residuals are in
-scaled coordinates.
+If one entry of x is in thousands and another in thousandths, a small gradient says little: along the first
+entry, the cost may still decrease a lot. So if curvatures differ much, a solve uses the metric ⟨u, v⟩ = Σ dᵢ²
+uᵢ vᵢ on the flat part of the manifold. If x itself is very large, such as a power in watts, all dᵢ are
+divided by its size. Points and functions do not change. Steps, trust regions and residuals are in scaled
+coordinates.
 
-Curved manifolds and `PositiveOrthant` have lengths of their own, so they are not scaled.
+Curved manifolds and `PositiveOrthant` have their own lengths, so they are not scaled.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from .updates import Stop, Update
 # If curvatures differ by a factor κ, a gradient of norm `tol` leaves a gap of up to κ tol²/2. A dense Hessian
 # shows only √κ in its rows, so below this ratio κ is at most 1e8, and the gap at most tol/2 for tol = 1e-8.
 _UNEVEN = 1e4
-_STEEP = 1e4  # curvature from which residuals would be relative to it (`kkt.Units`): scale to this at most
-_LARGE = 1e4  # size of x from which it is the unit of length: the end of ordinary sizes in `kkt.Units`, too
-_EVEN = 10.0  # a ratio that single random products of a well-scaled matrix show, too
+_STEEP = 1e4  # curvature above which residuals would be relative (`kkt.Units`): scale at most to this
+_LARGE = 1e4  # size of x above which it is the unit of length: the end of ordinary sizes in `kkt.Units`
+_EVEN = 10.0  # single random products of a well-scaled matrix reach this ratio, too
 _ROUNDS = 8  # of equilibration: each halves the exponents, so that 1e32 becomes 1.3
-_REPEATS = 2  # of a solve, if the curvatures at its end are not those at its start
+_REPEATS = 2  # of a solve, if the curvatures at its end differ from those at its start
 _EPS = float(np.finfo(float).eps)
 _NOISE = 20.0 * float(np.sqrt(_EPS))  # ten times 2ε/√ε: the relative rounding error of a forward difference
 
 Restart = Callable[["Scaling", EvaluatedPoint, Units, Array], Iterator[Update | Stop]]
-"""Runs a method in a metric, from a point, with units and multipliers."""
+"""A function that runs a method in a metric, from a point, with units and multipliers."""
 
 
 class ScaledFrame(Frame):
-    """A frame of a flat space whose coordinates are multiplied by d, entry by entry."""
+    """A frame of a flat space, with coordinates multiplied by d, entry by entry."""
 
     def __init__(self, frame: Frame, d: Array) -> None:
         self._frame, self._d = frame, d
@@ -86,7 +86,7 @@ class ScaledFrame(Frame):
 
 
 class ScaledSpace(Manifold):
-    """A flat space with another metric: the coordinates of its frames are multiplied by d."""
+    """A flat space with a different metric: the coordinates of its frames are multiplied by d."""
 
     hadamard = True
 
@@ -116,7 +116,7 @@ def is_flat(manifold: Manifold) -> bool:
 
 
 def flat_coordinates(manifold: Manifold, frame: Frame) -> NDArray[np.bool_]:
-    """Return which coordinates of a frame belong to flat parts of a manifold."""
+    """Return the coordinates of a frame that belong to flat parts of a manifold."""
     if isinstance(manifold, Product) and isinstance(frame, ProductFrame):
         parts = zip(manifold.factors, frame.frames, strict=True)
         return np.concatenate([flat_coordinates(*part) for part in parts])
@@ -124,7 +124,7 @@ def flat_coordinates(manifold: Manifold, frame: Frame) -> NDArray[np.bool_]:
 
 
 def flat_entries(manifold: Manifold, frame: Frame) -> Array:
-    """Return the coordinates of a point itself in flat parts of a manifold; 0 for those of other parts."""
+    """Return the coordinates of a point in flat parts of a manifold; 0 in other parts."""
     if isinstance(manifold, Product) and isinstance(frame, ProductFrame):
         parts = zip(manifold.factors, frame.frames, strict=True)
         return np.concatenate([flat_entries(*part) for part in parts])
@@ -143,7 +143,7 @@ def with_metric(manifold: Manifold, frame: Frame, d: Array) -> Manifold:
 
 
 class Scaling:
-    """The metric of a solve, in which the problem is posed by `constraints`; at first that of the user.
+    """The metric of a solve; `constraints` is the problem in this metric, at first that of the user.
 
     Parameters
     ----------
@@ -164,25 +164,25 @@ class Scaling:
         return replace(point, frame=self.constraints.problem.manifold.frame(point.x))
 
     def sized(self, point: EvaluatedPoint) -> Scaling:
-        """Return a metric whose unit of length is the size of a point, if that is large."""
+        """Return a metric whose unit of length is the size of a point, if this is large."""
         size = self._size(point) if self._flat.any() else 0.0
         return self._with_length(size) if size > _LARGE else self
 
     def adapted(self, point: EvaluatedPoint, multipliers: Array) -> Scaling:
-        """Return a metric for the curvatures at a point; this one if they do not differ much in it.
+        """Return a metric that suits the curvatures at a point, or this one if they do not differ much in it.
 
         It is found by equilibration: divide each coordinate by the root of its row norm, and repeat (D. Ruiz,
         "A scaling algorithm to equilibrate both rows and columns norms in matrices", RAL-TR-2001-034).
         """
-        # A start that was far out has told no length. Nor does a point that may be on its way to infinity.
+        # A far start provides no length. Nor does a point that may be on its way to infinity.
         was_far = self._length > 1.0 and self._size(point) < 1.0 / _LARGE
         return (self._with_length(1.0) if was_far else self)._evened(point, multipliers)
 
     def renewed(self, point: EvaluatedPoint, multipliers: Array, tol: float) -> Scaling:
-        """Return a metric for the point where a solve ends; this one if that is as good.
+        """Return a metric for the point at which a solve ends, or this one if it is as good.
 
-        A metric from far away may hide a slope. So the KKT conditions must hold in that of the user, too, or
-        this metric must be the one that the point itself suggests.
+        A metric from far away may hide a slope. So the KKT conditions must also hold in the metric of the
+        user, unless this metric is the one that suits the point.
         """
         found, plain = self.adapted(point, multipliers), Scaling(self._given, point)
         if found is not self or (self._d == 1.0).all() or plain.measured(point, multipliers)[1].worst <= tol:
@@ -210,7 +210,7 @@ class Scaling:
             return self
         rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
         rows = self._rows(point, multipliers, rng)
-        if spread(rows) > _UNEVEN:  # look again, because terms may cancel by chance
+        if spread(rows) > _UNEVEN:  # measure again, because terms may cancel by chance
             rows = np.fmax(rows, self._rows(point, multipliers, rng))
         if not spread(rows) > _UNEVEN:
             return self
@@ -235,8 +235,8 @@ class Scaling:
     ) -> Array:
         """Estimate the norms of the rows of the Lagrangian's Hessian, relative to those of curved parts.
 
-        If there are none, they are relative to their geometric mean, or to `most` if that is less. The slopes
-        of the cost stand in for rows that are 0. NaN stands for what is not known, or cannot be scaled.
+        Without curved parts, they are relative to their geometric mean, or to `most` if that is less. Rows
+        that are 0 are replaced by the slopes of the cost. NaN means unknown or not scalable.
         """
         model = Lagrangian(self.constraints, multipliers).at(self.at(point))
         # Different lengths, so that integers do not cancel.
@@ -255,7 +255,7 @@ class Scaling:
         return np.where(self._flat, rows, np.nan)
 
     def _noise(self, model: LocalLagrangian) -> Array | float:
-        """Return the rounding errors of a Hessian product where gradients are differenced."""
+        """Return the rounding errors of a Hessian product computed by differences of gradients."""
         weighted = self.constraints.weighted(model.function.multipliers)
         differenced = self.constraints.gradient_without_hessian(model.frame.point, 1.0, weighted)
         if differenced is None:
@@ -270,13 +270,13 @@ class Scaling:
 
 
 def relative(rows: Array, typical: Array, most: float = np.inf) -> Array:
-    """Return rows divided by the geometric mean of typical ones, or by `most`; NaN stands for none."""
+    """Return rows divided by the geometric mean of typical ones, or by `most`; NaN means no row."""
     known = typical[np.isfinite(typical)]
     return np.asarray(rows / min(np.exp(np.mean(np.log(known))), most)) if known.size else rows
 
 
 def spread(rows: Array) -> float:
-    """Return the ratio of the largest to the smallest of some rows and 1; NaN stands for no row."""
+    """Return the ratio of the largest to the smallest of the rows and 1; NaN means no row."""
     known = np.append(rows[np.isfinite(rows)], 1.0)
     return float(known.max() / known.min())
 
@@ -284,18 +284,18 @@ def spread(rows: Array) -> float:
 def kept_even(
     updates: Iterator[Update | Stop], scaling: Scaling, tol: float, run: Restart
 ) -> Iterator[Update | Stop]:
-    """Pass on the updates of a method; if curvatures at its end differ much, run it again in a better metric.
+    """Pass on a method's updates; if curvatures differ much at its end, rerun it in a better metric.
 
     Parameters
     ----------
     updates : iterator
-        The updates, which have their KKT residual.
+        The updates, with their KKT residuals.
     scaling : Scaling
-        Their metric.
+        The metric of the updates.
     tol : float
         The KKT residual to reach.
     run : callable
-        ``run(scaling, point, units, multipliers)`` starts the method again.
+        ``run(scaling, point, units, multipliers)`` restarts the method.
     """
     last: Update | None = None
     repeats = 0
@@ -312,7 +312,7 @@ def kept_even(
             units, kkt = found.measured(point, last.multipliers)
             last, scaling = replace(last, point=point, kkt=kkt, units=units, by="rescaling"), found
             repeats += 1
-            yield last  # the solve ends here if the KKT conditions hold in this metric, too
+            yield last  # the solve ends here if the KKT conditions hold in this metric too
             updates = run(scaling, point, units, last.multipliers)
             break
         else:

@@ -1,10 +1,11 @@
-"""The second-order condition: whether a feasible point that costs less lies close to a KKT point.
+"""The second-order condition: whether a feasible point of lower cost lies close to a KKT point.
 
-At a minimum the Hessian of the Lagrangian has no negative curvature on the critical cone: the tangent vectors
-that keep all active constraints with a multiplier, and leave none of the others. Without such others the cone
-is a subspace, and Lanczos steps find the least curvature there. With them, curvature is measured on the
-larger subspace that ignores them. If it is not negative there, the condition holds; if it is, directions of
-the cone are tried. A claim that the condition fails always rests on a feasible point that was found.
+At a minimum, the Hessian of the Lagrangian has no negative curvature on the critical cone: the tangent
+vectors that keep all active constraints with a multiplier and do not violate the other active ones. Without
+such others, the cone is a subspace, and Lanczos steps find the smallest curvature there. With them, curvature
+is first measured on the larger subspace that ignores them. If it is not negative there, the condition holds;
+otherwise directions of the cone are tried. The verdict that the condition fails always rests on a feasible
+point.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from .newton_cg import evaluate_trial
 from .problem import ConstraintVector, EvaluatedPoint
 from .result import SecondOrder
 
-_NEGATIVE = -1e-5  # curvature of the scaled Lagrangian that rounding errors do not explain
-_ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
-_WEAK = 1e-5  # scaled multiplier up to which an active inequality may be left: the root of a μ of 1e-10
-_MANY = 50  # active constraints whose gradients are formed only if need be
-_STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
+_NEGATIVE = -1e-5  # curvature of the scaled Lagrangian beyond rounding errors
+_ACTIVE = 1e-6  # scaled value of an inequality above which it counts as active
+_WEAK = 1e-5  # scaled multiplier up to which an active inequality is weakly active: the root of a μ of 1e-10
+_MANY = 50  # number of active constraints above which gradients are formed only if needed
+_STEPS = 40  # maximum of Lanczos steps: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
-_UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
-_NOTHING = 1e-6  # relative length up to which a new direction may be noise: differences have errors of 1e-8
-_HALVINGS = 20  # of the step beside a saddle point
-_FLAT_STEPS = np.array([0.01, 0.1])  # units of length: a fifth derivative of size 1 shows in the longer one
+_UNLUCKY = 10.0  # factor by which the share of an eigenvector in a random start may be smaller than usual
+_NOTHING = 1e-6  # relative length up to which a new direction may be noise; differences have errors of 1e-8
+_HALVINGS = 20  # of the step away from a saddle point
+_FLAT_STEPS = np.array([0.01, 0.1])  # units of length; a fifth derivative of size 1 shows in the longer one
 _FLAT = 3e-3  # curvature that a third derivative of size 1 outweighs within the shorter one
-_PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
+_PENALTY = 3.0  # of the scaled problem, as at the start of the default method
 _STIFF = 100.0  # penalty that keeps the step near the constraints
 _FEASIBLE = 1e-9  # scaled violation of a point that counts as feasible
-_ATTEMPTS = 4  # points per direction from which to look for a feasible one
-_DRAWS = 3  # random directions of the cone from which to look for negative curvature
-_SWEEPS = 20  # of a projection onto the cone; one is enough for bounds
+_ATTEMPTS = 4  # points per direction from which to search for a feasible one
+_DRAWS = 3  # random directions of the cone from which to search for negative curvature
+_SWEEPS = 20  # of a projection onto the cone; for bounds, one is enough
 
 
 @dataclass(frozen=True)
@@ -68,29 +69,30 @@ class Curvature:
 
     @property
     def is_negative(self) -> bool:
-        """Whether the Lagrangian falls along the direction, to second order."""
+        """Whether the Lagrangian decreases along the direction, to second order."""
         return self.least < _NEGATIVE
 
     def lower_points(
         self, moved: Callable[[Coordinates], Any], value: float, unit: float
     ) -> Iterator[EvaluatedPoint]:
-        """Yield points along the direction, both ways, at which a function is lower.
+        """Yield points in both senses of the direction at which a function is lower.
 
         Parameters
         ----------
         moved : callable
-            ``moved(c)`` returns the function after a step, with `value` and `point`; None where it has none.
+            ``moved(c)`` returns the function after a step, with `value` and `point`; None where it is not
+            defined.
         value : float
-            What to fall below.
+            The value to get below.
         unit : float
             Length of the longest step.
         """
-        # Without curvature, steps must be long enough for higher derivatives to show.
+        # Without curvature, steps must be long enough to reveal higher derivatives.
         lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else _FLAT_STEPS
         for length in unit * lengths:
             for sign in (1.0, -1.0):
                 trial = moved(sign * length * self.direction)
-                # A quarter of the fall that the curvature promises is enough.
+                # A quarter of the decrease predicted by the curvature is enough.
                 if trial is not None and trial.value < value + 0.125 * length**2 * min(self.least, 0.0):
                     yield trial.point
 
@@ -103,14 +105,14 @@ class Curvature:
 
 @dataclass(frozen=True)
 class Judgment:
-    """What is known about a KKT point.
+    """The verdict on a KKT point.
 
     Attributes
     ----------
     verdict : str
         Whether the second-order condition "holds", "fails", or is "unknown".
     lower : EvaluatedPoint or None
-        Where it fails, a feasible point nearby that costs less.
+        If it fails, a feasible point nearby that costs less.
     curvature : Curvature or None
         The direction that leads there.
     """
@@ -121,20 +123,19 @@ class Judgment:
 
 
 def judge(constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array) -> Judgment:
-    """Judge the second-order condition at a KKT point; where it fails, find a feasible lower point.
+    """Judge the second-order condition at a KKT point; if it fails, find a feasible lower point.
 
-    It is "unknown" where the curvature is negative but no lower point was found: derivatives by differences
-    are inexact, where gradients of active constraints are dependent the condition is stronger than necessary,
-    and whether curvature is negative on a cone is hard to decide. It is also "unknown" where a derivative
-    does not exist, and in more than 100 dimensions on pymanopt's manifolds, whose tangent vectors have no
-    fixed coordinates.
+    It is "unknown" if the curvature is negative but no lower point was found: finite differences are inexact,
+    the condition is stronger than necessary if gradients of active constraints are dependent, and whether
+    curvature is negative on a cone is hard to decide. It is also "unknown" if a derivative does not exist,
+    and in more than 100 dimensions on pymanopt's manifolds, whose tangent vectors have no fixed coordinates.
 
     Parameters
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     point : EvaluatedPoint
         A point that satisfies the KKT conditions.
     multipliers : array of shape (m,)
@@ -153,7 +154,7 @@ def judge(constraints: ConstraintVector, units: Units, point: EvaluatedPoint, mu
             lower = around.lower_point(candidate)
             if lower is not None:
                 return Judgment("fails", lower, candidate)
-    except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
+    except UNDEFINED:  # a derivative does not exist here, such as that of a norm at 0
         return Judgment("unknown")
     return Judgment("unknown" if curvature.is_negative else "holds")
 
@@ -161,7 +162,7 @@ def judge(constraints: ConstraintVector, units: Units, point: EvaluatedPoint, mu
 def _judge_in_a_basis(
     constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
 ) -> Judgment:
-    """Judge in an orthonormal basis of tangent vectors, where coordinates of the frame have none."""
+    """Judge in an orthonormal basis of tangent vectors, if the frame's coordinates are not orthonormal."""
     frame = orthonormal_frame(point.frame, constraints.problem.manifold.dim)
     if frame is None:
         return Judgment("unknown")
@@ -172,46 +173,47 @@ def _judge_in_a_basis(
 
 
 class _Surroundings:
-    """A KKT point with multipliers y of the scaled problem, and what lies around it."""
+    """A KKT point with multipliers y of the scaled problem, and its neighborhood."""
 
     def __init__(self, constraints: ConstraintVector, units: Units, point: EvaluatedPoint, y: Array) -> None:
         self.constraints, self.units, self.point, self.y = constraints, units, point, y
-        # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
+        # Start from a tangent vector: its Krylov spaces contain only tangent vectors.
         self.start = np.ravel(point.frame.random(np.random.default_rng(0)))
         model = units.lagrangian(constraints, y).at(point)
         active = constraints.is_equality | (model.violations > -_ACTIVE)
-        active[constraints.tail] = False  # terms have no sides: their curvature is that of the envelope
+        active[constraints.tail] = False  # terms have no sides; their curvature is that of the envelope
         self.weak = active & ~constraints.is_equality & (y <= _WEAK)
         self.kept = active & ~self.weak
-        # Weakly active inequalities count as satisfied by far, so that no penalty hides what lies beyond.
+        # Treat weakly active inequalities as amply satisfied, so that no penalty hides what lies beyond.
         values = np.where(self.weak, -units.constraints, point.constraints)
         self.model = units.lagrangian(constraints, np.where(self.weak, 0.0, y)).at(
             replace(point, constraints=values)
         )
 
     def least_curvature(self) -> Curvature | None:
-        """Return the least curvature along the constraints that are kept; None if it is unknown."""
+        """Return the smallest curvature along the constraints that are kept; None if it is unknown."""
         if self.constraints.functions:
             return self._least_with_terms()
         if not self.kept.any():
             return self._least(self.hessian, self.start)
         if self.kept.sum() > _MANY:
-            # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along
-            # them, and their gradients, which take long to form and to factor, are not needed.
+            # A penalty vanishes along the constraints. So if no curvature is negative with it, none is along
+            # them, and their gradients, which are slow to form and factor, are not needed.
             stiff = replace(self.model.function, penalty=_PENALTY).at(self.model.point)
             with_penalty = self._least(partial(_product, stiff), self.start)
             if not with_penalty.is_negative:
                 return with_penalty
         if self._kept_jacobian is None:
             return None
-        # Project before and after: rounding errors across the constraints would grow with every product.
+        # Project before and after; otherwise rounding errors normal to the constraints grow with every
+        # product.
         return self._least(lambda v: self.along(self.hessian(self.along(v))), self.along(self.start))
 
     def _least_with_terms(self) -> Curvature:
-        """Return the least curvature of the augmented Lagrangian, a minimum of which is one of the problem.
+        """Return the smallest curvature of the augmented Lagrangian, whose minima are minima of the problem.
 
-        The envelopes have the curvature of the terms, which matters for cones and norms. At a kink that may
-        be left, where y is on the edge of the subgradients, their curvature on every side counts.
+        The envelopes have the curvature of the terms, which matters for cones and norms. At a kink that can
+        be left, where y is on the boundary of the subgradients, the curvature on every side counts.
         """
         rng, tail = np.random.default_rng(0), self.constraints.tail
         sides = [0.0, 1.0, -1.0, *rng.choice([-1.0, 1.0], (_DRAWS, tail.stop - tail.start))]
@@ -229,7 +231,7 @@ class _Surroundings:
         return found
 
     def _least_with_penalty(self, function: Lagrangian) -> Curvature:
-        """Return the least curvature with a penalty; as larger ones only add to it, try several."""
+        """Return the smallest curvature with a penalty; larger penalties only increase it, so try several."""
         for penalty in (_PENALTY, _STIFF, _STIFF**2):
             stiff = replace(function, penalty=penalty).at(self.model.point)
             found = self._least(partial(_product, stiff), self.start)
@@ -262,7 +264,7 @@ class _Surroundings:
         return v if J is None else np.asarray(v - J.adjoint(J.solve_gram(J.apply(v))))
 
     def candidates(self, curvature: Curvature) -> Iterable[Curvature]:
-        """Return directions of the critical cone along which the Lagrangian may fall."""
+        """Return directions of the critical cone along which the Lagrangian may decrease."""
         J = self._weak_jacobian if self.weak.any() else None
         if J is None:
             return (curvature,)
@@ -274,7 +276,7 @@ class _Surroundings:
         return (Curvature(value, v.reshape(shape)) for value, v in found if value < _NEGATIVE)
 
     def lower_point(self, candidate: Curvature) -> EvaluatedPoint | None:
-        """Return a feasible point along a direction that costs less than residuals explain."""
+        """Return a feasible point along a direction whose lower cost is not explained by residuals."""
         objective = self.units.lagrangian(self.constraints, self.y, penalty=_STIFF)
         here = objective.at(self.point)
 
@@ -290,7 +292,7 @@ class _Surroundings:
         return None
 
     def _is_lower(self, other: EvaluatedPoint) -> bool:
-        """Return whether a point costs less than the residual here and both violations explain."""
+        """Return whether a point costs less by more than the residual here and both violations explain."""
         frame, model = self.point.frame, self.units.lagrangian(self.constraints, self.y).at(self.point)
         sizes = self._violations(self.point) + self._violations(other)
         explained = float(np.abs(self.y) @ (sizes / self.units.constraints))
@@ -299,7 +301,7 @@ class _Surroundings:
         return fall / self.units.cost > explained
 
     def _violations(self, point: EvaluatedPoint) -> Array:
-        """Return by how much constraints are off 0, and how far the maps of terms are from their domain."""
+        """Return the distances of constraints from 0, and of the maps of terms from their domain."""
         off = np.abs(point.constraints)
         tail = self.constraints.tail
         off[tail] = np.abs(point.constraints - self.constraints.prox(point.constraints, 0.0))[tail]
@@ -307,14 +309,14 @@ class _Surroundings:
 
 
 class _Cone:
-    """The vectors d along the constraints that are kept, with J d ≤ 0 for those that are weakly active.
+    """The vectors d along the constraints that are kept, with J d ≤ 0 for the weakly active ones.
 
     Parameters
     ----------
     J : StoredJacobian or JacobianProducts
         Gradients of the weakly active constraints.
     size : int
-        Their number.
+        Number of weakly active constraints.
     along : callable
         Projects onto the vectors along the constraints that are kept.
     """
@@ -329,7 +331,7 @@ class _Cone:
         return self._along(self._J.adjoint(w))
 
     def _greatest_eigenvalue(self) -> float:
-        """Return that of the Gram matrix of the gradients, by the power method."""
+        """Return the largest eigenvalue of the Gram matrix of the gradients, by the power method."""
         w: Array = np.ones(self._size)
         value = 0.0
         for _ in range(_SWEEPS):
@@ -341,7 +343,7 @@ class _Cone:
         return value
 
     def into(self, d: Array) -> Array:
-        """Return the vector of the cone next to `d`, of length 1 unless it is 0 (Hildreth's dual method)."""
+        """Project `d` onto the cone (Hildreth's dual method), and scale it to length 1 unless it is 0."""
         d = self._along(d)
         slopes, w = self._J.apply(d), np.zeros(self._size)
         for _ in range(_SWEEPS if self._stiffness > 0.0 else 0):
@@ -351,7 +353,7 @@ class _Cone:
         return d / length if length > _NOTHING else 0.0 * d
 
     def starts(self, first: Array) -> Iterator[Array]:
-        """Yield vectors from which to look for negative curvature: both ways, then inward."""
+        """Yield vectors from which to search for negative curvature: both ways, then inward."""
         yield first
         yield -first
         draws = np.random.default_rng(0).exponential(size=(_DRAWS, self._size))
@@ -359,7 +361,7 @@ class _Cone:
             yield -self._pull(w)
 
     def least_curvature(self, product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
-        """Return the least curvature that projected gradient steps from a vector find, and its direction."""
+        """Return the smallest curvature that projected gradient steps from a vector find, with direction."""
         best, direction, slope, step = math.inf, start, 0.0 * start, 1.0
         for _ in range(_SWEEPS):
             d = self.into(direction - step * slope)
@@ -380,7 +382,7 @@ def _product(model: LocalLagrangian, v: Array) -> Array:
 def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
     """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps.
 
-    They end once the sign is known: a negative estimate proves negative curvature; a positive one counts when
+    They end once the sign is known: a negative estimate proves negative curvature; a positive one counts once
     a negative eigenvalue would have shown.
     """
     length = float(np.linalg.norm(start))
@@ -391,7 +393,7 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
         images.append(product(basis[-1]))
         largest = max(largest, float(np.linalg.norm(images[-1])))
         V = np.array(basis)
-        # Orthogonalize twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
+        # Orthogonalize twice against all earlier vectors; otherwise rounding errors repeat eigenvalues.
         residual = images[-1] - V.T @ (V @ images[-1])
         residual -= V.T @ (V @ residual)
         length = float(np.linalg.norm(residual))
@@ -406,9 +408,9 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
 
 
 def would_have_shown(values: Array, n: int) -> bool:
-    """Return whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
+    """Return whether the k Lanczos steps that found these eigenvalues would have found one below 0, too.
 
-    Its eigenvector has a share of about 1/√n in a random start. Compared with eigenvalues from a to b, that
+    Its eigenvector has a share of about 1/√n in a random start. Relative to eigenvalues from a to b, this
     share grows by the factor T_{k−1}((b + a)/(b − a)), the Chebyshev polynomial (Saad, *Numerical Methods for
     Large Eigenvalue Problems*, Section 6.6).
     """

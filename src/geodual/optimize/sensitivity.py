@@ -2,13 +2,14 @@
 
 A KKT point (x, y) satisfies grad L(x, y; data) = 0 and c − prox(c + t y) = 0, where L = f + ⟨y, c⟩ and c is
 c(x; data). The prox is that of {z ≤ 0} for inequalities, of {0} for equalities, and of the functions of
-terms, which depend on the data in a family. With the derivative P of the prox, the changes satisfy
+terms, which depend on the data if the problem is from `Problem.from_family`. With the derivative P of the
+prox, the changes satisfy
 
     H dx + Jᵀ dy = −d(grad L),    (I − P) J dx − t P dy = −dr,
 
-where dr is the change of c − prox(c + t y) with the data at fixed x and y. An eigenvector of P with the
-eigenvalue p = 1 knows its part of dy (as an inactive inequality does), one with p = 0 is a constraint on dx
-(as an active one is). What remains to be solved has a symmetric matrix, which serves in both modes. See A. V.
+where dr is the change of c − prox(c + t y) with the data at fixed x and y. An eigenvector of P with
+eigenvalue p = 1 determines its part of dy (like an inactive inequality); one with p = 0 is a constraint on dx
+(like an active inequality). The remaining system has a symmetric matrix, which serves both modes. See A. V.
 Fiacco, *Introduction to Sensitivity and Stability Analysis in Nonlinear Programming*, Academic Press, 1983.
 """
 
@@ -34,21 +35,21 @@ from .problem import ConstraintVector, Problem
 from .trees import as_doubles, leaves, mapped, pairing, same_structure, scaled, total
 
 _EPS = float(np.finfo(float).eps)
-_DENSE = 2000  # unknowns up to which the matrix is factored: 32 MB, and 0.2 s on one core
+_DENSE = 2000  # largest number of unknowns for which the matrix is factored: 32 MB, and 0.2 s on one core
 _FREE = 1.0 - float(np.sqrt(_EPS))  # an eigenvalue of P above it counts as 1
-_SINGULAR = 1e-10  # reciprocal condition number below which fewer than six digits are right
-_SINGULAR_DIFFERENCES = 1e-7  # the same where second derivatives are differences, with errors of 1e-8
+_SINGULAR = 1e-10  # reciprocal condition number below which fewer than six digits are correct
+_SINGULAR_DIFFERENCES = 1e-7  # the same for second derivatives by differences, with errors of 1e-8
 _ROUNDS = 8  # of equilibration: each halves the exponents, so that 1e32 becomes 1.3
 _DIFFERENCE_STEP = float(np.cbrt(_EPS))  # balances truncation and rounding of a central difference
 _LARGEST = 1e300  # step along a direction that is 0
-_ACCURACY = 1e-13  # of MINRES: less than a certificate leaves open
-_RESIDUAL = 1e-8  # relative, at which a solution by MINRES is accepted
-_JUMP = 0.05  # change of P along a random vector that says that a kink is near
-_DRAWS = 4  # random vectors that look for a kink
+_ACCURACY = 1e-13  # of MINRES: smaller than the error that a certificate allows
+_RESIDUAL = 1e-8  # relative residual at which a MINRES solution is accepted
+_JUMP = 0.05  # change of P along a random vector that indicates a kink nearby
+_DRAWS = 4  # random vectors to search for a kink
 
 
 class NotDifferentiableError(ValueError):
-    """Raised where a solution has no derivative with respect to the data, or none can be computed.
+    """Raised if a solution has no derivative with respect to the data, or it cannot be computed.
 
     See Also
     --------
@@ -56,7 +57,7 @@ class NotDifferentiableError(ValueError):
 
     Examples
     --------
-    The number of at least 0 that is closest to a, at a = 0, where the answer has a kink:
+    The nonnegative number closest to a, at a = 0, where the solution has a kink:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -72,22 +73,22 @@ class NotDifferentiableError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Derivative:
-    """The derivative of a solution: by a parameter, or along one direction of all data.
+    """The derivative of a solution with respect to a parameter, or along one direction of the data.
 
-    By a parameter, the axes of the parameter are the last of every array.
+    The axes of the parameter, if there is one, are the last axes of every array.
 
     Attributes
     ----------
     x : Vector
-        That of the point, an ambient vector with the structure of x.
+        Derivative of the point, an ambient vector with the structure of x.
     cost : array or float
-        That of the cost.
+        Derivative of the cost.
     multipliers : array of shape (n_inequalities, ...)
-        Those of the multipliers of inequalities, bounds too.
+        Derivatives of the multipliers of inequalities, including bounds.
     equality_multipliers : array of shape (n_equalities, ...)
-        Those of the multipliers of equalities.
+        Derivatives of the multipliers of equalities.
     term_multipliers : tuple of array
-        Those of the multipliers of terms.
+        Derivatives of the multipliers of terms.
 
     See Also
     --------
@@ -95,7 +96,7 @@ class Derivative:
 
     Examples
     --------
-    The point of the line x₀ + x₁ = b closest to 0 is (b/2, b/2), its cost b²/4, and its multiplier −b/2:
+    On the line x₀ + x₁ = b, the point closest to 0 is (b/2, b/2), with cost b²/4 and multiplier −b/2:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -124,7 +125,7 @@ class Sensitivity:
     x : Point
         The point.
     multipliers : array of shape (m,)
-        Its multipliers y: of inequalities, equalities and terms.
+        Its multipliers y, of inequalities, equalities and terms.
     residual : float
         The KKT residual there.
     """
@@ -132,7 +133,7 @@ class Sensitivity:
     def __init__(self, problem: Problem, x: Point, multipliers: Array, residual: float) -> None:
         if problem.data is None:
             raise ValueError(
-                "The problem has no data to differentiate by; build it by Problem.from_jax(..., data=...), "
+                "The problem has no data to differentiate by; build it with Problem.from_jax(..., data=...), "
                 "Problem.from_torch(..., data=...) or Problem.from_family(build, data)."
             )
         self._data = problem.data
@@ -150,7 +151,7 @@ class Sensitivity:
         return system
 
     def _check_idle(self, idle: Array) -> None:
-        """Raise an error if data change what the map of a term cannot follow."""
+        """Raise an error if data change a part that the map of a term cannot follow."""
         nothing = scaled(0.0, as_doubles(self._at.frame.point))
         everything = np.random.default_rng(0).standard_normal(idle.size)
         change, all_changes = (self._changes.cotangent(nothing, q, 0.0) for q in (idle, everything))
@@ -158,7 +159,7 @@ class Sensitivity:
             raise NotDifferentiableError(_DEPENDENT)
 
     def derivative(self, parameter: Any) -> Derivative:
-        """Return the derivative by one array of the data, named by its key or the tuple of its keys."""
+        """Return the derivative with respect to one array of the data, given its key or tuple of keys."""
         leaf = self._data
         for key in () if parameter is None else parameter if isinstance(parameter, tuple) else (parameter,):
             try:
@@ -172,7 +173,7 @@ class Sensitivity:
         return self._along(_unit_directions(leaf, self._data), leaf.shape)
 
     def jvp(self, direction: Any) -> Derivative:
-        """Return the derivative along one direction of all data."""
+        """Return the derivative along one direction of the data."""
         like = same_structure(direction, self._data)
         if not like or mapped(np.shape, direction) != mapped(np.shape, self._data):
             raise ValueError("`direction` must have the structure and the shapes of the data.")
@@ -180,7 +181,7 @@ class Sensitivity:
         return replace(found, cost=float(found.cost))
 
     def vjp(self, x: Vector | None, cost: float, multipliers: Any, equality_multipliers: Any) -> Any:
-        """Return the gradient by the data of a function with these gradients by the solution; None is 0."""
+        """Pull gradients with respect to the solution back to the data; None means 0."""
         at, constraints = self._at, self._at.constraints
         y = np.zeros(constraints.size)
         n = constraints.n_inequalities
@@ -188,7 +189,7 @@ class Sensitivity:
         y[n : constraints.tail.start] = _spread(
             equality_multipliers, constraints.n_equalities, "equality_multipliers"
         )
-        if x is None and not y.any():  # the cost alone needs no system: this is the envelope theorem
+        if x is None and not y.any():  # the cost alone needs no system, by the envelope theorem
             return self._pulled(scaled(0.0, as_doubles(at.frame.point)), 0.0 * y, cost)
         if x is not None and mapped(np.shape, x) != mapped(np.shape, at.frame.point):
             raise ValueError("`x` must have the structure and the shapes of the point.")
@@ -198,11 +199,11 @@ class Sensitivity:
         return self._pulled(u, q / at.units.constraints, cost)
 
     def _pulled(self, u: Vector, q: Array, cost: float) -> Any:
-        """Return the gradient by the data, with their keys in their order, which libraries may change."""
+        """Return the gradient by the data with its keys in the original order, which libraries may change."""
         return mapped(lambda _, own: own, self._data, self._changes.cotangent(u, q, float(cost)))
 
     def _along(self, directions: Iterable[Any], shape: tuple[int, ...]) -> Derivative:
-        """Return the derivatives along directions of the data, whose number has the shape of a parameter."""
+        """Return the derivatives along directions of the data, stacked in the shape of a parameter."""
         at, constraints = self._at, self._at.constraints
         changes = [self._changes.tangent(direction) for direction in directions]
         count = len(changes)
@@ -228,7 +229,7 @@ class Sensitivity:
 
 
 def _unit_directions(leaf: Array, data: Any) -> Iterator[Any]:
-    """Yield the directions of the data along each entry of one array, which is found by its identity."""
+    """Yield the directions of the data along each entry of one array, identified by `is`."""
     for k in range(leaf.size):
         unit = _unit(leaf.size, k).reshape(leaf.shape)
         yield mapped(lambda a, unit=unit: unit if a is leaf else np.zeros(a.shape), data)
@@ -325,7 +326,7 @@ class _KKTPoint:
 
 
 class _Changes(Protocol):
-    """How the equations of a KKT point and its cost change with the data, at a fixed point."""
+    """Changes of the equations of a KKT point and of its cost with the data, at a fixed point."""
 
     def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
         """Return the changes of ∇L, of the residual c − prox(c + t y), and of the cost."""
@@ -335,7 +336,7 @@ class _Changes(Protocol):
 
 
 class _Automatic:
-    """Changes by automatic derivatives; the functions of terms do not depend on the data here."""
+    """Changes by automatic derivatives; here, the functions of terms do not depend on the data."""
 
     def __init__(self, by_data: DataDerivatives, at: _KKTPoint) -> None:
         self._at, self._by_data = at, by_data
@@ -368,7 +369,7 @@ class _Automatic:
 
 
 class _Differences:
-    """Changes by central differences of the problem in its data."""
+    """Changes by central differences of the problem with respect to the data."""
 
     def __init__(self, problem: Problem, at: _KKTPoint) -> None:
         self._problem, self._at = problem, at
@@ -386,7 +387,7 @@ class _Differences:
         point = constraints.evaluate(x)
         z = point.constraints + at.steps * at.y
         p = constraints.prox(z, at.steps)
-        # The cost is that of the augmented Lagrangian: finite also if data move the edge of a constraint.
+        # The cost is that of the augmented Lagrangian: finite even if the data move the edge of a constraint.
         cost = point.cost + constraints.term_cost(p) + 0.5 * float(np.sum((z - p) ** 2 / at.steps))
         return constraints.lagrangian_gradient(x, 1.0, at.y), point.constraints - p, cost
 
@@ -402,7 +403,7 @@ class _Differences:
         return mapped(lambda leaf: self._by_leaf(leaf, u, q, s), self._problem.data)
 
     def _by_leaf(self, leaf: Array, u: Vector, q: Array, s: float) -> Array:
-        """Return the gradient by one array of the data, entry by entry."""
+        """Return the gradient with respect to one array of the data, entry by entry."""
         if leaf.dtype.kind != "f":
             return np.zeros(leaf.shape)
         changes = map(self.tangent, _unit_directions(leaf, self._problem.data))
@@ -417,9 +418,9 @@ def _size_ratio(a: Array, d: Array) -> float:
 
 
 def _check_strict(at: _KKTPoint, residual: float) -> None:
-    """Raise an error at a kink: where nobody can tell on which side of an inequality or of a term x lies.
+    """Raise an error at a kink: if it is unclear on which side of an inequality or term x lies.
 
-    The KKT residual bounds the product of multiplier and inequality, so both may be as large as its root.
+    The KKT residual bounds the product of multiplier and inequality, so each may be as large as its root.
     """
     near, n = float(np.sqrt(max(residual, _EPS))), at.constraints.n_inequalities
     sizes = np.maximum(-at.values / at.units.constraints, at.units.scaled(at.y))[:n]
@@ -447,7 +448,7 @@ def _check_strict(at: _KKTPoint, residual: float) -> None:
 class _Split:
     """Eigenvalues p and eigenvectors of the derivative of the prox.
 
-    Those of functions that act on each entry by itself are unit vectors.
+    For functions that act on each entry separately, the eigenvectors are unit vectors.
     """
 
     def __init__(self, at: _KKTPoint) -> None:
@@ -493,12 +494,12 @@ class _System:
         self._softness = (self._split.p / (1.0 - self._split.p))[active]
         d = at.constraints.problem.manifold.dim
         self.idle = np.zeros(len(active))
-        """A random vector along all that the maps of terms cannot reach; 0 if there is nothing."""
+        """A random vector in the directions that the maps of terms cannot reach; 0 if there are none."""
         is_small = d + int(active.sum()) <= _DENSE
         self._solve = self._factored(d) if is_small else self._iterated
 
     def forward(self, forces: Array, residuals: Array) -> tuple[Array, Array]:
-        """Return (dx, dy) for changes of the equations, one per column."""
+        """Return (dx, dy) for changes of the equations, one change per column."""
         split, active = self._split, self._split.active
         parts = split.parts(residuals)
         known = split.joined(np.where(active[:, None], 0.0, parts))
@@ -508,7 +509,7 @@ class _System:
         return C, known + self._spread(W)
 
     def adjoint(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return the gradients by the changes of both equations, given those by dx and dy."""
+        """Return the gradients with respect to changes of both equations, given those of dx and dy."""
         split, active = self._split, self._split.active
         C, W = self._solve(x[:, None], split.parts(y)[active][:, None])
         c = C[:, 0]
@@ -523,7 +524,7 @@ class _System:
         return self._split.joined(full)
 
     def _factored(self, d: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-        """Return how to solve with a factorization of the matrix, in a basis of the tangent space."""
+        """Return a function that solves by factorizing the matrix in a basis of the tangent space."""
         at, n = self._at, len(self._softness)
         B = tangent_basis(at.frame, d)
         H = np.reshape([at.hessian(row) for row in B], B.shape) @ B.T
@@ -546,10 +547,10 @@ class _System:
         return solve
 
     def _without_idle(self, J: Array) -> Array:
-        """Set multipliers free that the map of a term cannot reach, such as those of antisymmetric parts.
+        """Free the multipliers that the map of a term cannot reach, such as those of antisymmetric parts.
 
-        They are eigenvectors with p = 0 along which J vanishes. With p = 1/2 the smallest multiplier is the
-        only one.
+        They belong to eigenvectors with p = 0 along which J vanishes. With p = 1/2, the smallest multiplier
+        becomes the only one.
         """
         numbers = np.cumsum(self._split.active) - 1  # of active entries
         rng = np.random.default_rng(0)
@@ -565,8 +566,8 @@ class _System:
         return J
 
     def _iterated(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """Solve by MINRES, which needs products only, and finds the smallest solution."""
-        from scipy.sparse.linalg import LinearOperator, minres  # takes long to import
+        """Solve by MINRES, which needs only products and finds the smallest solution."""
+        from scipy.sparse.linalg import LinearOperator, minres  # slow to import
 
         at, n, active = self._at, len(first), self._split.active
 
@@ -587,7 +588,7 @@ class _System:
 
 
 def _equilibrated(K: Array) -> Array:
-    """Return factors with which rows and columns of a symmetric matrix have entries of at most about 1."""
+    """Return factors that scale the entries of a symmetric matrix to at most about 1."""
     factors = np.ones(len(K))
     for _ in range(_ROUNDS):  # D. Ruiz, RAL-TR-2001-034
         size = np.abs(factors[:, None] * K * factors).max(axis=1, initial=0.0)
@@ -596,7 +597,7 @@ def _equilibrated(K: Array) -> Array:
 
 
 def _check_regular(K: Array, lu: Array, d: int, is_differenced: bool) -> None:
-    """Raise an error if the matrix is singular, which says why."""
+    """Raise an error that gives the reason if the matrix is singular."""
     if not K.size:
         return
     if not np.isfinite(K).all():

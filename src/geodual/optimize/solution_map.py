@@ -14,11 +14,11 @@ from .result import Result
 from .solve import minimize
 from .trees import as_data, leaves
 
-_KEPT = 64  # results that wait for their derivatives: as many as a small batch under `jax.vmap` has
+_KEPT = 64  # results kept for their derivatives: as many as in a small batch under `jax.vmap`
 
 
 class Solution(NamedTuple):
-    """A solution, as the function of `solution_map` returns it.
+    """A solution, as returned by the function of `solution_map`.
 
     Attributes
     ----------
@@ -32,6 +32,7 @@ class Solution(NamedTuple):
     See Also
     --------
     solution_map : Returns the function.
+    Result : What `minimize` returns.
 
     Examples
     --------
@@ -51,17 +52,17 @@ class Solution(NamedTuple):
 
 
 def solution_map(problem: Problem, x0: Point, **options: Any) -> Callable[[Any], Solution]:
-    """Return the function from data to the solution, for use with `jax.grad`, `jax.jit` and `jax.vmap`.
+    """Turn a problem into a function from data to the solution, for `jax.grad`, `jax.jit` and `jax.vmap`.
 
-    Each call solves the problem by `minimize`. Gradients take one more linear system (`Result.vjp`), and no
-    derivative of an iteration.
+    Each call solves the problem by `minimize`. Gradients take one more linear system (`Result.vjp`);
+    iterations are not differentiated.
 
     Parameters
     ----------
     problem : Problem
-        A problem with data: by `Problem.from_jax`, `Problem.from_torch` or `Problem.from_family`.
+        A problem with data, from `Problem.from_jax`, `Problem.from_torch` or `Problem.from_family`.
     x0 : Point
-        Where every solve starts.
+        The start of every solve.
     **options
         Arguments of `minimize`, such as `tol`.
 
@@ -69,11 +70,13 @@ def solution_map(problem: Problem, x0: Point, **options: Any) -> Callable[[Any],
     -------
     callable
         ``function(data)`` returns a `Solution` of jax arrays. The data must have the structure and the shapes
-        of ``problem.data``. It raises an error if a solve does not converge, or if there is no derivative.
+        of ``problem.data``. It raises an error if a solve does not converge, or if the derivative does not
+        exist.
 
     See Also
     --------
     Result.vjp : The same derivative without jax.
+    Solution : What the function returns.
 
     Examples
     --------
@@ -88,13 +91,13 @@ def solution_map(problem: Problem, x0: Point, **options: Any) -> Callable[[Any],
     >>> (np.round(slope, 4) + 0.0).tolist()
     [0.5, 0.0]
     """
-    try:  # jax is an extra, and takes long to import
+    try:  # jax is an extra, and slow to import
         from .autodiff import with_pullback
     except ImportError as error:
         raise ImportError("solution_map needs jax: pip install 'geodual[jax]'.") from error
     if problem.data is None:
         raise ValueError(
-            "`problem` must have data; build it by Problem.from_jax(..., data=...) or Problem.from_family."
+            "`problem` must have data; build it with Problem.from_jax(..., data=...) or Problem.from_family."
         )
     x0 = problem.manifold.check_point(x0)
     constraints = ConstraintVector(problem, x0)
@@ -104,7 +107,7 @@ def solution_map(problem: Problem, x0: Point, **options: Any) -> Callable[[Any],
 
 
 class _Solves:
-    """Solves a problem for any data, and keeps the last results for their derivatives."""
+    """Solve a problem for any data, and keep the last results for their derivatives."""
 
     def __init__(self, problem: Problem, x0: Point, options: dict[str, Any]) -> None:
         self._problem, self._x0, self._options = problem, x0, options
@@ -116,8 +119,8 @@ class _Solves:
         return Solution(found.x, found.cost, found.multipliers, found.equality_multipliers)
 
     def pullback(self, data: Any, by: Solution) -> Any:
-        """Return the gradient by the data of a function with these gradients by the solution."""
-        # Without a gradient by x no system is solved, so that the cost has one at kinks, too.
+        """Pull gradients with respect to the solution back to the data."""
+        # Without a gradient by x, no system is solved, so that the cost has a gradient even at kinks.
         x = by.x if any(np.any(part) for part in leaves(by.x)) else None
         return self._result(data).vjp(
             x=x, cost=by.cost, multipliers=by.multipliers, equality_multipliers=by.equality_multipliers

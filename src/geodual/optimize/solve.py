@@ -1,4 +1,4 @@
-"""`minimize` and the methods that it knows by name: check the input, run a method, return the result."""
+"""`minimize` and its methods: check the input, run a method, return the result."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class MethodChoice:
         known: dict[str, Any],
         options: dict[str, Any],
     ) -> Iterator[Update | Stop]:
-        """Start the method with its options and those `known` values that its signature names."""
-        # A method that needs no tolerance or units does not have to accept them.
+        """Start the method with its options and those `known` values that are in its signature."""
+        # A method that does not need the tolerance or units need not accept them.
         wanted = {name: value for name, value in known.items() if name in self.parameters}
         self._check_options(options, known)
         return iter(self.run(constraints, start, **wanted, **options))
@@ -87,7 +87,7 @@ METHODS = {
 
 
 def choose_method(method: str | Method) -> MethodChoice:
-    """Return the method with the given name, or the given function as a method."""
+    """Return the method with the given name, or wrap the given function as a method."""
     if callable(method):
         return MethodChoice(getattr(method, "__name__", type(method).__name__), method, _OWN_MAX_ITER)
     if not (isinstance(method, str) and method in METHODS):
@@ -122,25 +122,25 @@ def minimize(
     Parameters
     ----------
     problem : Problem
-        Cost, constraints and manifold.
+        The cost, constraints and manifold.
     x0 : Point
-        Start on the manifold; it need not satisfy the constraints.
+        Starting point on the manifold; it need not satisfy the constraints.
     method : str or callable
         "proximal-lagrangian" (Rockafellar's proximal method of multipliers with a Newton polish: fast and
         accurate), "interior-point" (primal-dual Newton steps with a barrier, after Lai and Yoshise: if the
         start satisfies all inequalities strictly, so does every iterate; often faster with many bounds),
         "primal-dual" (Algorithm 1 of the paper), "primal-dual-linearized" (Algorithm 1 with a gradient step
-        in place of the proximal step), or your own function ``method(constraints, start, **options)``, which
+        instead of the proximal step), or your own function ``method(constraints, start, **options)``, which
         yields one `Update` per step.
     tol : float
         Bound on every part of the KKT residual.
     multipliers, equality_multipliers : array, optional
-        Multipliers to start from, as a `Result` has them; 0 by default. ``minimize(problem,
-        **result.warm_start())`` goes on where a solve ended.
+        Multipliers to start from, in the form of a `Result`; 0 by default. ``minimize(problem,
+        **result.warm_start())`` continues where a solve ended.
     term_multipliers : sequence of array, optional
         The same for terms, one array per term.
     max_iter : int, optional
-        Largest number of iterations. The default is 400 for "proximal-lagrangian", 2,000 for
+        Maximum number of iterations. The default is 400 for "proximal-lagrangian", 2,000 for
         "interior-point", 1,000 for "primal-dual", 10,000 for "primal-dual-linearized", and 1,000 for your own
         method.
     max_time : float
@@ -148,22 +148,22 @@ def minimize(
     callback : callable, optional
         Called with an `Iterate` after every iteration; the solve stops if it returns True.
     inner_callback : callable, optional
-        Called with an `InnerIterate` at every step within an iteration, of which there may be hundreds; the
-        solve stops soon if it returns True.
+        Called with an `InnerIterate` at every step within an iteration, possibly hundreds of times; the solve
+        stops soon if it returns True.
     record : dict, optional
         Quantities to record after every iteration, as functions of x by name: ``record={"trace": np.trace}``
         adds a column "trace" to ``result.history.to_frame()``.
     verbose : int
-        1 prints one line per iteration; 2 also one per step within it, with the slope of the function that
-        the iteration minimizes in place of the stationarity.
+        1 prints one line per iteration; 2 also prints one per step within it, with the slope of the function
+        that the iteration minimizes instead of the stationarity.
     **options
-        Options of the method. The default has `penalty` (the first ρ, for a problem scaled to unit size: by
-        default 3, or 0.3 where equalities on a compact manifold decide between many minima) and
-        `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point
-        method has `barrier` (the first μ, for a problem scaled to unit size; chosen by default). Both forms
-        of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
-        (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearized form also has
-        `exponential` (True steps along geodesics). Your own method has its own.
+        Options of the method. The default method has `penalty` (the first ρ, for a problem scaled to unit
+        size: by default 3, or 0.3 with equalities or terms on a manifold that is not Hadamard, and less if
+        there are only terms, which add little to the slope of the cost) and `inner_iterations` (Newton
+        iterations per inner solve, default 40). The interior-point method has `barrier` (the first μ, for a
+        problem scaled to unit size; chosen by default). Both forms of Algorithm 1 have `alpha` (α of eq. (2),
+        default 0) and `step` (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The
+        linearized form also has `exponential` (True steps along geodesics). Your own method has its own.
 
     Returns
     -------
@@ -172,9 +172,10 @@ def minimize(
 
     See Also
     --------
-    Problem : How to state a problem.
-    check_gradient : Check derivatives written by hand, before the first solve.
-    Update : What a method of your own yields; `docs/add_a_method.md` is a guide.
+    Problem : States a problem.
+    minimize_many : Solves from many starts, or many problems.
+    check_gradient : Checks handwritten derivatives, before the first solve.
+    Update : What your own methods yield; `docs/add_a_method.md` is a guide.
 
     References
     ----------
@@ -218,7 +219,7 @@ def minimize(
     deadline = time.perf_counter() + max_time
     # A copy, so that the result does not change if the user writes to `x0` later.
     x0 = _copied(problem.manifold.check_point(x0))
-    # Trial points may overflow; solvers recognize and reject them, so numpy need not warn.
+    # Trial points may overflow; solvers detect and reject them, so numpy need not warn.
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = check_start(problem, x0)
         first = _check_multipliers(constraints, multipliers, equality_multipliers)
@@ -261,12 +262,12 @@ def _check_has_steps(method: MethodChoice) -> None:
     if "watch" not in method.parameters:
         raise ValueError(
             f"`inner_callback` needs a method that shows its inner steps, and {method.name!r} does not; use "
-            "`callback`, or give a method of your own a parameter `watch` (docs/add_a_method.md)."
+            "`callback`, or give your own method a parameter `watch` (docs/add_a_method.md)."
         )
 
 
 def _check_multipliers(constraints: ConstraintVector, multipliers: Any, equality_multipliers: Any) -> Array:
-    """Return the multipliers to start from as one vector, inequalities first; 0 for those not given."""
+    """Return the multipliers to start from as one vector, inequalities first; 0 by default."""
     n = constraints.n_inequalities
     parts = []
     for name, given, size in (
@@ -312,7 +313,7 @@ def _with_terms(constraints: ConstraintVector, first: Array, given: Any) -> Arra
 
 
 def _check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
-    """Return the quantities to record, or raise an error that says what is wrong with them."""
+    """Return the quantities to record; raise an error if they are not valid."""
     if record is None:
         return {}
     if not isinstance(record, Mapping) or not all(map(callable, record.values())):
@@ -326,18 +327,18 @@ def _check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
 
 
 def _copied(x: Point) -> Point:
-    # The copy of a low-rank matrix would not know its factors.
+    # A copy of a low-rank matrix would lose its factors.
     return mapped(
         lambda part: np.array(part) if isinstance(part, np.ndarray) and not _is_constant(part) else part, x
     )
 
 
 def _is_constant(x: Any) -> bool:
-    """Return whether nobody can write to an array, nor to one that it is a view of."""
+    """Return whether an array, and every array of which it is a view, is read-only."""
     return x is None or (isinstance(x, np.ndarray) and not x.flags.writeable and _is_constant(x.base))
 
 
 def _largest_product(x: Point) -> float:
-    """Return the operations to multiply two square matrices of the size of the largest part of `x`."""
+    """Return the operations of a product of two square matrices of the size of the largest part of `x`."""
     n = max(round(np.sqrt(np.size(part))) for part in leaves(x))
     return product_operations(n, n, n)

@@ -19,18 +19,18 @@ _METHODS = ("value", "prox", "prox_derivative")
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A term g(c(x)) of the cost: a function g with a proximal operator, of a smooth map c.
+    """A term g(c(x)) of the cost: a function g with a proximal operator, applied to a smooth map c.
 
-    The function may have kinks, as norms do, or be infinite, as constraints are.
+    The function may have kinks, like norms, or infinite values, like constraints.
 
     Parameters
     ----------
     function : Function
-        g: one of those in `geodual.optimize`, such as `L1` or `PositiveSemidefinite`, or your own.
+        g: a function from `geodual.optimize`, such as `L1` or `PositiveSemidefinite`, or your own.
     map : callable or Constraint, optional
-        c: a function of x that returns an array of any shape. In `Problem.from_jax` and `Problem.from_torch`
-        it is a plain function, like the cost; otherwise a `Constraint`, which has its derivatives. Without a
-        map g acts on x itself (on a product: on all entries as one vector).
+        c: a function of x that returns an array of any shape. In `Problem.from_jax` and `Problem.from_torch`,
+        it is a plain function, like the cost; otherwise it is a `Constraint`, with its derivatives. Without a
+        map, g acts on x itself (on a product: on all entries as one vector).
 
     Attributes
     ----------
@@ -42,11 +42,12 @@ class Term:
     See Also
     --------
     Problem : Takes a list of terms.
-    Function : The three methods of a function of your own.
+    Function : Base class of functions; its three methods define your own.
+    TermValue : A term at the solution.
 
     Examples
     --------
-    The sparse vector of norm 1 that is close to a given one:
+    A sparse unit vector close to a given vector:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Sphere
@@ -80,7 +81,7 @@ class Term:
 
 
 def check_terms(terms: Any) -> tuple[Term, ...]:
-    """Return the terms that a user gave, or raise an error if something else is among them."""
+    """Return the given terms; raise an error if one of them is not a `Term`."""
     given = () if terms is None else (terms,) if isinstance(terms, Term) else tuple(terms)
     for k, term in enumerate(given):
         if not isinstance(term, Term):
@@ -89,7 +90,7 @@ def check_terms(terms: Any) -> tuple[Term, ...]:
 
 
 def is_constraint(term: Term) -> bool:
-    """Return whether a term is c(x) ≤ 0 or c(x) = 0, which solvers know as inequalities and equalities."""
+    """Return whether a term is c(x) ≤ 0 or c(x) = 0, which solvers treat as a constraint."""
     return type(term.function) in (NonPositive, Zero)
 
 
@@ -109,14 +110,14 @@ def term_block(term: Term, manifold: Manifold, position: int) -> Constraint:
         return all_entries(manifold, f"terms[{position}]")
     if not isinstance(term.map, Constraint):
         raise TypeError(
-            f"The map of terms[{position}] needs derivatives: give a `Constraint`, or {INSTALL_JAX}."
+            f"The map of terms[{position}] needs derivatives: pass a `Constraint`, or {INSTALL_JAX}."
         )
     return term.map.flat
 
 
-@dataclass(frozen=True, eq=False)  # functions of users need not be comparable
+@dataclass(frozen=True, eq=False)  # users' functions need not be comparable
 class PlacedFunction:
-    """A function of a part of the vector of all constraints.
+    """A function that acts on a part of the vector of all constraints.
 
     Attributes
     ----------
@@ -134,11 +135,11 @@ class PlacedFunction:
 
     @property
     def is_separable(self) -> bool:
-        """Whether the function acts on each entry by itself."""
+        """Whether the function acts on each entry separately."""
         return getattr(self.function, "separable", False)
 
     def of(self, z: Array) -> Array:
-        """Return the part of the whole vector that the function acts on, in its shape."""
+        """Return the part of the whole vector on which the function acts, in its shape."""
         return z[self.part].reshape(self.shape)
 
     def value(self, z: Array) -> float:

@@ -1,4 +1,4 @@
-"""Automatic derivatives by torch, for functions written with torch."""
+"""Automatic derivatives with torch, for functions written with torch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .trees import as_doubles, leaves, mapped
 
 _missing: ImportError | None = None
-try:  # torch is an extra; without it this module can still be imported, but not used
+try:  # torch is an extra; without it, this module can be imported but not used
     import torch
 except ImportError as error:
     _missing = error
 
-# All derivatives are by reverse mode, applied twice where needed: every operation of torch has it. Forward
-# mode does not cover all of them, and warns when it is loaded.
+# All derivatives use reverse mode, twice if needed, which every operation of torch supports. Forward mode
+# does not support all of them, and warns when it is loaded.
 
 
 class TorchFunctions:
@@ -33,16 +33,16 @@ class TorchFunctions:
     """
 
     def __init__(self, functions: Sequence[Function], name: str) -> None:
-        # What error messages call them.
+        # Names for error messages.
         names = ["cost"] if name == "cost" else [part_name(name, k) for k in range(len(functions))]
         self._named = list(zip(functions, names, strict=True))
 
     def bind_cost(self, data: Any) -> list[Function]:
-        """Return the value, gradient and Hessian product of the cost for some data."""
+        """Bind data: return the value, gradient and Hessian product of the cost."""
         ((cost, name),) = self._named
 
         def value(x: Any) -> Any:
-            with torch.no_grad():  # not flattened, so that a cost that is not a number can be seen
+            with torch.no_grad():  # not flattened, so that a cost that is not a number is detected
                 return _evaluated(cost, name, mapped(_tensor, as_doubles(x)), data).detach().numpy()
 
         one = np.ones(1)
@@ -50,7 +50,7 @@ class TorchFunctions:
         return [value, gradient, lambda x, u: self._hessian_product(data, x, one, u)]
 
     def bind_constraints(self, data: Any, group: int) -> JoinedConstraint:
-        """Return all functions as one block of constraints for some data."""
+        """Bind data: return all functions as one block of constraints."""
         return JoinedConstraint(
             partial(self._value, data),
             partial(self._jacobian_product, data),
@@ -74,7 +74,7 @@ class TorchFunctions:
             return torch.cat(self.parts(mapped(_tensor, as_doubles(x)), data)).detach().numpy()
 
     def _pulled_back(self, point: Any, data: Any, w: Any, keep: bool = False) -> Sequence[torch.Tensor]:
-        """Return Σ wₖ ∇cₖ(x), over the functions that have a weight: 0 · ∞ would be NaN."""
+        """Return Σ wₖ ∇cₖ(x) over functions with nonzero weights, because 0 · ∞ would be NaN."""
         parts = self.parts(point, data)
         weights = torch.split(_tensor(w), [len(part) for part in parts])
         terms = [weight @ part for weight, part in zip(weights, parts, strict=True) if weight.any()]
@@ -112,13 +112,13 @@ class TorchProblem:
         self._groups = {name: TorchFunctions(functions, name) for name, functions in groups.items()}
 
     def bind(self, data: Any) -> dict[str, Any]:
-        """Return the arguments of `Problem` for some data."""
+        """Bind data: return the arguments of `Problem`."""
         (_, cost), *groups = self._groups.items()
         value, gradient, hessian_product = cost.bind_cost(data)
         blocks = {name: group.bind_constraints(data, k) for k, (name, group) in enumerate(groups)}
         arguments = {"cost": value, "gradient": gradient, "hessian_product": hessian_product}
         by_data = TorchDataDerivatives(list(self._groups.values()), data)
-        return {**arguments, **blocks, "joint": None, "by_data": by_data}  # a joint gains nothing here
+        return {**arguments, **blocks, "joint": None, "by_data": by_data}  # a joint would gain nothing here
 
 
 class TorchDataDerivatives:
@@ -156,12 +156,12 @@ class TorchDataDerivatives:
     def _pulled_back(
         self, x: Any, w: Sequence[Any], u: Any, v: Sequence[torch.Tensor], s: torch.Tensor, keep: bool = False
     ) -> tuple[Any, Sequence[torch.Tensor]]:
-        """Return the data, and the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) by its numbers."""
+        """Return the data, and the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) by their numbers."""
         point = mapped(_variable, as_doubles(x))
         data = mapped(lambda a: a.clone().requires_grad_() if _is_number(a) else a, self._data)
         cost, *groups = (group.parts(point, data) for group in self._groups)
         vectors = [torch.cat(parts) for parts in groups]
-        # Functions without a weight are left out of L: 0 · ∞ would be NaN.
+        # L omits functions without a weight, because 0 · ∞ would be NaN.
         weighted = [_tensor(own) @ c for own, c in zip(w, vectors, strict=True) if np.any(own)]
         lagrangian = sum(weighted, cost[0][0])
         gradient = _gradient(lagrangian, leaves(point), keep=True)
@@ -172,15 +172,15 @@ class TorchDataDerivatives:
 
 
 def _is_number(a: torch.Tensor) -> bool:
-    """Return whether a tensor of the data holds numbers, and not indices or truth values."""
+    """Return whether a tensor of the data holds numbers, not indices or truth values."""
     return bool(a.is_floating_point())
 
 
 def _gradient(
     scalar: torch.Tensor, variables: list[torch.Tensor], keep: bool = False
 ) -> Sequence[torch.Tensor]:
-    """Return the gradient of a scalar; with `keep` it can be differentiated again."""
-    if not scalar.requires_grad:  # it is constant, which torch calls an error
+    """Return the gradient of a scalar; with `keep`, it can be differentiated again."""
+    if not scalar.requires_grad:  # a constant, for which torch raises an error
         return [torch.zeros_like(variable) for variable in variables]
     found: Sequence[torch.Tensor] = torch.autograd.grad(
         scalar, variables, retain_graph=True, create_graph=keep, materialize_grads=True
@@ -190,16 +190,16 @@ def _gradient(
 
 def _evaluated(function: Function, name: str, x: Any, data: Any) -> torch.Tensor:
     value = called(function, name, x, data)
-    if not isinstance(value, torch.Tensor):  # numbers and arrays have lost their derivatives
+    if not isinstance(value, torch.Tensor):  # numbers and arrays have no derivatives
         raise TypeError(
-            f"`{name}` must return a tensor, got {type(value).__name__}; use operations of torch only, "
+            f"`{name}` must return a tensor, got {type(value).__name__}; use only operations of torch, "
             "without float(), .item() or .numpy(), and torch.stack for lists."
         )
     return value.to(torch.float64)
 
 
 def _tensor(array: Any) -> torch.Tensor:
-    # A copy: torch refuses arrays that cannot be written to, and functions may write to what they get.
+    # Copy, because torch rejects read-only arrays, and functions may write to their arguments.
     return torch.from_numpy(np.array(array, order="C"))
 
 
@@ -223,7 +223,7 @@ def _place(data: Any) -> Any:
 
 
 def torch_engine() -> Engine:
-    """Return what `Problem.from_torch` uses; raise an `ImportError` if torch cannot be imported."""
+    """Return the engine of `Problem.from_torch`; raise an `ImportError` if torch cannot be imported."""
     if _missing is not None:
         raise ImportError("Problem.from_torch needs torch: pip install 'geodual[torch]'.") from _missing
     return Engine(_place, TorchProblem)

@@ -1,4 +1,4 @@
-"""Nested structures of arrays: points and vectors of products, and the data of a problem."""
+"""Trees of arrays: points and vectors of products, and the data of a problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geodual.manifolds.frame import Vector
 def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Apply a function to every leaf of nested tuples, lists and dictionaries.
 
-    Lists become tuples, whatever their class: pymanopt has lists of its own, which jax takes for leaves.
+    Lists of any class become tuples: jax would treat pymanopt's own lists as leaves.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     tree : any
         A leaf, or a tuple, list or dictionary of trees.
     *others : any
-        Trees of the same structure; dictionaries may have their keys in another order.
+        Trees of the same structure; the keys of dictionaries may be in a different order.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def as_doubles(tree: Any) -> Any:
 
 
 def as_data(data: Any) -> Any:
-    """Return a copy of the data of a problem as arrays that cannot be written to.
+    """Return a copy of the data of a problem as read-only arrays.
 
     Real numbers are stored in double precision. Integers and truth values keep their type, because they may
     be indices and masks. None stays None.
@@ -60,13 +60,13 @@ def as_data(data: Any) -> Any:
     Raises
     ------
     ValueError
-        If a leaf is not made of numbers.
+        If a leaf does not consist of numbers.
     """
     return None if data is None else mapped(_frozen, data)
 
 
 def same_structure(a: Any, b: Any) -> bool:
-    """Return whether two trees differ in their leaves only."""
+    """Return whether two trees have the same structure, apart from their leaves."""
     return bool(mapped(lambda _: None, a) == mapped(lambda _: None, b))
 
 
@@ -79,7 +79,7 @@ def _frozen(leaf: Any) -> Any:
     array = np.asarray(leaf)
     if array.dtype.kind not in "biufc":
         raise ValueError(
-            f"`data` must be made of numbers and arrays of numbers, got {type(leaf).__name__}; "
+            f"`data` must consist of numbers and arrays of numbers, got {type(leaf).__name__}; "
             "put them into a tuple, a list or a dictionary."
         )
     copy = np.array(_double(array) if array.dtype.kind == "f" else array)
@@ -88,13 +88,13 @@ def _frozen(leaf: Any) -> Any:
 
 
 # Linear algebra on ambient vectors: arrays or, on a product, tuples or dictionaries of vectors. Every Hessian
-# product calls it several times, so arrays are not sent through `mapped`.
+# product calls these functions several times, so arrays bypass `mapped`.
 
 _NESTED = (dict, tuple, list)
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
-    """Return the sum of the vectors, in memory that nobody else writes to."""
+    """Return the sum of the vectors, in new memory."""
     if len(vectors) == 1:
         return vectors[0] if _is_foreign(vectors[0]) else scaled(1.0, vectors[0])
     if isinstance(vectors[0], _NESTED):
@@ -108,7 +108,7 @@ def added(a: Vector, b: Vector) -> Vector:
 
 
 def _is_foreign(vector: Vector) -> bool:
-    """Return whether a vector is a constant array of another library, such as a result of jax."""
+    """Return whether a vector is an immutable array of another library, such as jax."""
     if not isinstance(vector, np.ndarray) or vector.flags.writeable:
         return False
     return vector.base is not None and not isinstance(vector.base, np.ndarray)

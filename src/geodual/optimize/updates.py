@@ -1,6 +1,6 @@
-"""What a method tells the loop that runs it: one update per step, or a reason to stop.
+"""What a method yields to the loop that runs it: one update per step, or a stop.
 
-The reasons that several methods share are here too, and how a method sees whether it makes progress.
+Stops that several methods share are here too, and a record of progress.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from .kkt import KKT, Units
 from .problem import EvaluatedPoint
 from .result import SecondOrder, Status
 
-_ENDLESS_FALL = (1e12, 10.0)  # so many units, plus so many times the first value
-_LARGE = 1e-2  # a residual that rounding errors do not explain
+_ENDLESS_FALL = (1e12, 10.0)  # this many units, plus this many times the first value
+_LARGE = 1e-2  # a residual beyond rounding errors
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a method of your own yields after every step; `minimize` measures, records and shows it.
+    """What your own method yields after every step; `minimize` measures, records and shows it.
 
     Parameters
     ----------
     point : EvaluatedPoint
         The new point with its cost and constraints, from ``constraints.evaluate(x)``.
     multipliers : array of shape (m,)
-        λ of all m constraints, inequalities first. Negative ones of inequalities count as 0.
+        Multipliers λ of all m constraints, inequalities first. Negative ones of inequalities count as 0.
     step_size : float
-        η of Algorithm 1; NaN for a method without one.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for a method without one.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this step.
     kkt : KKT, optional
-        The KKT residual at (x, λ), if the method has measured it already.
+        The KKT residual at (x, λ), if the method has already measured it.
     units : Units, optional
-        The sizes of cost and constraints in which it has measured it, if not those that it was given.
+        The units of cost and constraints in which it was measured, if they differ from the given ones.
     dual_used : array of shape (m,), optional
-        The λ that the step to x used. If given, the result has a `dual_average`.
+        The λ used in the step to x. If given, the result has a `dual_average`.
     second_order : str, optional
-        Whether the second-order condition "holds" or "fails" at x, if the method has checked it already.
+        Whether the second-order condition "holds" or "fails" at x, if the method has already checked it.
     advice : str
-        What to do if the budget of iterations runs out here; by default, to raise it.
+        What to do if the iterations run out here; by default, raise `max_iter`.
     by : str
-        Who made the step, if not the method itself: a safeguard, or a second method.
+        What made the step, if not the method itself: a safeguard, or a second method.
 
     See Also
     --------
@@ -86,14 +86,14 @@ class Update:
 
     @property
     def worst(self) -> float:
-        """The largest part of the KKT residual, which must have been measured."""
+        """The largest part of the KKT residual, which must be measured already."""
         assert self.kkt is not None
         return self.kkt.worst
 
 
 @dataclass(frozen=True)
 class Stop:
-    """What a method of your own yields to give up; the solve ends with its status and message.
+    """What your own method yields to give up; the solve ends with its status and message.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Stop:
     message : str
         What happened, and what the user can do about it.
     blocked : bool
-        Whether the method got stuck where cost or constraints have no values beyond.
+        Whether the method got stuck at the boundary of where cost or constraints are defined.
 
     See Also
     --------
@@ -128,12 +128,12 @@ class Stop:
 
 
 def endless_fall(first: float) -> float:
-    """Return how far below its first value a scaled cost must fall to count as falling without bound."""
+    """Return the decrease of a scaled cost that counts as unbounded."""
     return _ENDLESS_FALL[0] + _ENDLESS_FALL[1] * abs(first)
 
 
 class Progress:
-    """The best update so far, and the number of updates since then that were no progress."""
+    """The best update so far, and the number of updates without progress since."""
 
     def __init__(self) -> None:
         self.best: Update | None = None
@@ -141,7 +141,7 @@ class Progress:
         self._to_beat = math.inf
 
     def note(self, update: Update, unfinished: bool) -> None:
-        """Note an update; an inner solve that goes on is progress."""
+        """Record an update; an inner solve that continues is progress."""
         if self.best is None or update.worst < self.best.worst:
             self.best = update
         if update.worst < 0.9 * self._to_beat:
@@ -155,7 +155,7 @@ def no_progress(residual: float, *, blocked: bool) -> Stop:
     if blocked:
         why = (
             f"Stuck at the edge of where cost or constraints are defined: the best KKT residual is "
-            f"{residual:.2g}. Start further inside, or extend the functions beyond the edge."
+            f"{residual:.2g}. Start farther inside, or extend the functions beyond the edge."
         )
     elif residual > _LARGE:
         why = (
@@ -172,7 +172,7 @@ def no_progress(residual: float, *, blocked: bool) -> Stop:
 
 
 def infeasible(violation: float) -> Stop:
-    """Return the stop where no small step reduces the violation."""
+    """Return the stop if no small step reduces the violation."""
     return Stop(
         "infeasible",
         f"No feasible point is near: no small step reduces the violation, which is {violation:.2g} (scaled). "
@@ -182,10 +182,10 @@ def infeasible(violation: float) -> Stop:
 
 UNBOUNDED = Stop(
     "unbounded",
-    "The cost falls without bound along feasible points. Add the missing constraint, or check the sign "
+    "The cost decreases without bound along feasible points. Add the missing constraint, or check the sign "
     "of the cost.",
 )
-"""The stop where the cost falls for ever."""
+"""The stop if the cost decreases without bound."""
 
 RAN_AWAY = Stop(
     "breakdown",

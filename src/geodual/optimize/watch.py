@@ -1,6 +1,6 @@
-"""The loop around every method: it measures, records, prints, calls back, and decides when to stop.
+"""The loop around every method: measure, record, print, call back, and decide when to stop.
 
-`Watch` does so after every iteration, and `InnerWatch` at the steps within one.
+`Watch` does this after every iteration, and `InnerWatch` at the steps within one.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from .updates import Stop, Update
 
 @dataclass
 class InnerWatch:
-    """The `watch` of inner minimizations: methods pass it on to `newton_cg`, which calls it at every step.
+    """The `watch` of inner minimizations: methods pass it to `newton_cg`, which calls it at every step.
 
     Parameters
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     deadline : float
-        Time of `time.perf_counter` at which to stop.
+        Value of `time.perf_counter` at which to stop.
     callback : callable, optional
         Called with an `InnerIterate`; the solve stops if it returns True.
     show : callable, optional
-        Called with the line to print.
+        Called with each line to print.
 
     Attributes
     ----------
     stopped : bool
-        Whether the callback has asked to stop.
+        Whether the callback requested a stop.
     """
 
     constraints: ConstraintVector
@@ -71,11 +71,11 @@ class InnerWatch:
         self.begin(1)
 
     def begin(self, iteration: int) -> None:
-        """Count steps from 0 again, in another iteration."""
+        """Begin a new iteration: count steps from 0."""
         self._iteration, self._inner = iteration, 0
 
     def __call__(self, model: LocalModel) -> None:
-        """Print a step and show it to the callback, unless the solve is over."""
+        """Print a step and pass it to the callback, unless the solve is over."""
         if (self.callback is None and self.show is None) or self.is_over():
             return
         iterate = self._observe(model)
@@ -85,12 +85,12 @@ class InnerWatch:
         self.stopped = self.callback is not None and bool(self.callback(iterate))
 
     def is_over(self, _: object = None) -> bool:
-        """Return whether the callback has asked to stop or the time is over: the `stop` of minimizations."""
+        """Return whether the callback requested a stop or time is up; the `stop` of minimizations."""
         return self.stopped or time.perf_counter() > self.deadline
 
     def _observe(self, model: LocalModel) -> InnerIterate:
         point = getattr(model, "point", None)
-        if not isinstance(point, EvaluatedPoint):  # objectives other than a `Lagrangian` need not know it
+        if not isinstance(point, EvaluatedPoint):  # objectives other than a `Lagrangian` need not have one
             point = self.constraints.evaluate(model.frame.point)
         return InnerIterate(
             self._iteration,
@@ -112,19 +112,19 @@ class Watch:
     constraints : ConstraintVector
         The constraints of the problem.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     tol : float
         The KKT residual to reach.
     deadline : float
-        Time of `time.perf_counter` at which to stop.
+        Value of `time.perf_counter` at which to stop.
     declaration : Declaration
-        What is declared about convexity.
+        The declaration of convexity.
     inner : InnerWatch
-        What watches the steps within an iteration.
+        Watches the steps within an iteration.
     callback : callable, optional
         Called with an `Iterate` after every iteration.
     record : dict of callables
-        Quantities to record: functions of x by name.
+        Quantities to record, as functions of x by name.
     verbose : int
         Whether to print.
     method : str
@@ -151,7 +151,7 @@ class Watch:
         self.step_sum = 0.0
 
     def run(self, start: Update, updates: Iterator[Update | Stop], max_iter: int) -> Result:
-        """Take updates until the KKT conditions hold, something stops the solve, or the budget runs out."""
+        """Take updates until the KKT conditions hold, something stops the solve, or iterations run out."""
         if self.verbose:
             show(Iteration.header)
         iterate = self._observe(0, start)
@@ -181,9 +181,9 @@ class Watch:
         return self._result(iterate, "max_iterations", message)
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
-        """Pass updates on, but turn an error where functions have no value into a breakdown."""
+        """Pass on updates; an error where functions are not defined becomes a breakdown."""
         for _ in range(max_iter):
-            try:  # a method may step so far that a matrix becomes singular, for example
+            try:  # for example, a long step may make a matrix singular
                 update = next(updates, _ENDED)
             except UNDEFINED as error:
                 yield Stop("breakdown", _LEFT.format(error))
@@ -199,7 +199,7 @@ class Watch:
             yield self._signed(update)
 
     def _signed(self, update: Update) -> Update:
-        """Return the update with λ ≥ 0 for inequalities, as a certificate needs: negative ones become 0."""
+        """Return the update with negative λ of inequalities set to 0, as a certificate requires."""
         given, size = np.asarray(update.multipliers, dtype=float), self.constraints.size
         if given.shape != (size,):
             raise ValueError(
@@ -211,10 +211,10 @@ class Watch:
         return replace(update, multipliers=self.constraints.nonnegative(given), kkt=None, second_order=None)
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
-        """Measure an update, add its row to the history, and return what callbacks get."""
+        """Measure an update, add its row to the history, and return the iterate for callbacks."""
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
         mu = lam[split : self.constraints.tail.start]
-        self.units = update.units or self.units  # a certificate counts in the units of its own point
+        self.units = update.units or self.units  # a certificate refers to the units of its own point
         kkt = update.kkt or self._measure(point, lam)  # methods need not measure it themselves
         terms = self._term_values(point, lam)
         cost = point.cost + sum(term.cost for term in terms)
@@ -226,9 +226,9 @@ class Watch:
         self.rows.append(row)
         if self.verbose:
             show(str(row))
-        # Before a solve converges, terms at their prox points may cost less than any point does.
+        # Before a solve converges, terms at their prox points may cost less than at any point.
         there = self.constraints.total_cost(point)
-        # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
+        # Theorem 1 is about x₁, …, x_T, so the start does not count.
         if iteration > 0 and -np.inf < there < self.best[0]:
             self.best = (there, point.x)
         least = np.inf if self.feasible is None else self.feasible.cost
@@ -254,7 +254,7 @@ class Watch:
         quantities = {}
         for name, function in self.record.items():
             try:
-                value = np.array(function(x))  # a copy, because x may be part of what it returns
+                value = np.array(function(x))  # a copy, because the value may share memory with x
             except Exception as error:
                 error.add_note(f"It was raised by record[{name!r}], which is called as record[{name!r}](x).")
                 raise
@@ -268,16 +268,16 @@ class Watch:
         return judge(self.constraints, self.units, update.point, update.multipliers).verdict
 
     def _contradiction(self, iterate: Iterate, second_order: SecondOrder) -> str:
-        """Return what shows that a KKT point is no global minimum, if anything does."""
+        """Return the reason why a KKT point is not a global minimum, if there is one."""
         if second_order == "fails":
             return "the second-order condition fails"
-        # Points that are feasible to the tolerance may cost a little less than the minimum.
+        # Points that are feasible only to the tolerance may cost a little less than the minimum.
         margin = self.tol**0.5 * max(self.units.cost_unit, abs(iterate.cost))
         is_beaten = self.feasible is not None and self.feasible.cost < iterate.cost - margin
         return "a feasible iterate costs less (see `best_feasible`)" if is_beaten else ""
 
     def _who(self) -> str:
-        """Return the name of the method, and who else took part."""
+        """Return the name of the method, and the safeguards that acted."""
         helpers = list(dict.fromkeys(row.by for row in self.rows if row.by))
         return f"{self.method} with {', '.join(helpers)}" if helpers else self.method
 
@@ -301,16 +301,16 @@ class Watch:
         return status, message
 
     def _count_bounds(self) -> tuple[int, int]:
-        """Return how many inequalities and how many equalities are bounds."""
+        """Return the numbers of inequalities and equalities that are bounds."""
         is_bound = self.constraints.bounded_entries >= 0
         n = self.constraints.n_inequalities
         return int(is_bound[:n].sum()), int(is_bound[n:].sum())
 
     def _bound(self, iterate: Iterate) -> GlobalBound | None:
-        """Return how much less than an iterate other points may cost, if convexity is declared."""
+        """Return how much less than an iterate other points can cost, if convexity is declared."""
         if not self.declaration.stands:
             return None
-        # The last point knows the metric in which it was found.
+        # The last point has the metric in which it was found.
         last, terms = self._last.point, [np.ravel(term.multiplier) for term in self._general(iterate)]
         lam = np.concatenate([iterate.multipliers, iterate.equality_multipliers, *terms])
         point = last if last.x is iterate.x else self.constraints.evaluate(iterate.x)
@@ -323,9 +323,9 @@ class Watch:
         return [term for placed, term in pairs if placed in self.constraints.functions]
 
     def _at_prox_point(self, point: EvaluatedPoint, lam: Array) -> tuple[EvaluatedPoint, Array]:
-        """Return c − p in place of c for terms, and the y that is exactly a subgradient at the prox point p.
+        """Return c − p instead of c for terms, and y, which is exactly a subgradient at the prox point p.
 
-        Then g(c(z)) ≥ g(p) + ⟨y, c(z) − p⟩ at every point z, as h(z) ≤ 0 is for inequalities.
+        Then g(c(z)) ≥ g(p) + ⟨y, c(z) − p⟩ at every point z; for inequalities, the analog is h(z) ≤ 0.
         """
         if not self.constraints.functions:
             return point, lam
@@ -341,7 +341,7 @@ class Watch:
         return measure_kkt(self.constraints, point, lam, self.units)
 
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
-        """Return the result at the end of a solve, with what can be said about curvature and convexity."""
+        """Return the result at the end of a solve, with the findings on curvature and convexity."""
         second_order: SecondOrder = "unknown"
         problem = self.constraints.problem
         status, message = self._examined(status, message)
@@ -416,7 +416,7 @@ _OVERFLOW = (
 
 
 _OUT_OF_TIME = (
-    "The time ran out at a KKT residual of {:.2g}. Raise `max_time`, or go on with "
+    "The time ran out at a KKT residual of {:.2g}. Raise `max_time`, or continue with "
     "minimize(problem, **result.warm_start())."
 )
 

@@ -1,9 +1,10 @@
-"""What multipliers prove about a semidefinite program: the smallest eigenvalue of S, and a lower bound.
+"""Prove a lower bound of a semidefinite program from multipliers and the smallest eigenvalue of S.
 
 For every X ⪰ 0 that satisfies all constraints, ⟨C, X⟩ = bᵀy + ⟨S, X⟩ ≥ bᵀy + λ_min(S) trace(X) with
 S = C − A*(y), whatever y is, as long as multipliers of inequalities ≤ are not positive. So only a lower bound
 of λ_min(S) has to be proved. An iterative method cannot do that: its residual encloses some eigenvalue, not
-the smallest. A Cholesky factorization of S + sI that runs to its end can, and rounding errors are bounded.
+necessarily the smallest. A completed Cholesky factorization of S + sI can, with bounds on the rounding
+errors.
 """
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ from .linear_map import Symmetric, dense
 _UNIT = float(np.finfo(float).eps) / 2.0  # the unit roundoff
 _LANCZOS = 500  # rows above which Lanczos beats a dense eigenvalue solver
 _DENSE = 8000  # largest number of rows of a matrix to factorize: half a gigabyte
-_KRYLOV = (
-    60  # vectors that Lanczos's method keeps; with fewer it restarts too often where eigenvalues are close
-)
-_RESTARTS = 300  # then the Rayleigh quotient of the best vector has to do
+_KRYLOV = 60  # vectors kept by Lanczos's method; with fewer it restarts too often if eigenvalues are close
+_RESTARTS = 300  # then the Rayleigh quotient of the best vector is used
 _SHIFTS = 4  # attempts at a factorization, each with ten times the margin
 
 
@@ -38,9 +37,9 @@ class SmallestEigenvalue:
     value : float
         Estimate; a Rayleigh quotient, and so an upper bound of the smallest eigenvalue.
     bound : float
-        No eigenvalue is less, if `proved`; otherwise the estimate less its residual.
+        If `proved`, no eigenvalue is smaller; otherwise the estimate minus its residual.
     proved : bool
-        Whether `bound` is proved, by a factorization.
+        Whether a factorization proved `bound`.
     """
 
     value: float
@@ -51,8 +50,8 @@ class SmallestEigenvalue:
 def smallest_eigenvalue(S: Symmetric, size: float, accuracy: float, error: float) -> SmallestEigenvalue:
     """Return the smallest eigenvalue of S and a lower bound.
 
-    `size` is a bound of the norm of S, `accuracy` the error of the estimate that does no harm, and `error` a
-    bound of the norm of the rounding error of S itself.
+    `size` bounds the norm of S, `accuracy` is the acceptable error of the estimate, and `error` bounds the
+    norm of the rounding error of S itself.
     """
     n = S.shape[0]
     full = dense(S) if n <= _DENSE else None
@@ -65,21 +64,21 @@ def smallest_eigenvalue(S: Symmetric, size: float, accuracy: float, error: float
     value = float(values[0])
     if bound is None:
         return SmallestEigenvalue(value, value - residual - error, proved=False)
-    # Nobody knows the rounding errors inside an operator.
+    # The rounding errors inside an operator are unknown.
     return SmallestEigenvalue(value, bound - error, not isinstance(S, LinearOperator))
 
 
 def smallest_eigenvectors(S: Symmetric, k: int, size: float, accuracy: float) -> tuple[Array, Array]:
-    """Return estimates of the k smallest eigenvalues of S, ascending, and their vectors.
+    """Estimate the k smallest eigenvalues of S, ascending, and their vectors.
 
-    Multiple eigenvalues take Lanczos's method long if k > 1 and the accuracy is high.
+    For multiple eigenvalues, Lanczos's method is slow if k > 1 and the accuracy is high.
     """
     n = S.shape[0]
     k = min(k, n)
     if n <= _LANCZOS:
         values, vectors = scipy.linalg.eigh(dense(S), subset_by_index=[0, k - 1])
         return values, vectors
-    # Accuracy is relative to the eigenvalue, and that of S may be 0; so look for the largest of sI - S.
+    # Accuracy is relative to the eigenvalue, which may be 0 for S; so look for the largest one of sI - S.
     mirrored = LinearOperator(
         S.shape, matvec=lambda v: size * v - S @ v, matmat=lambda V: size * V - S @ V, dtype=float
     )
@@ -100,14 +99,14 @@ def smallest_eigenvectors(S: Symmetric, k: int, size: float, accuracy: float) ->
 def proved_bound(full: Array, estimate: float, residual: float) -> float | None:
     """Return a proved lower bound of the eigenvalues of a dense matrix near an estimate, or None.
 
-    If the Cholesky factorization of M = S + sI runs to its end in floating-point arithmetic, then
+    If the Cholesky factorization of M = S + sI completes in floating-point arithmetic, then
     λ_min(M) ≥ −γ trace(M) / (1 − γ) with γ = (n + 1)u / (1 − (n + 1)u) (Higham, "Accuracy and Stability of
     Numerical Algorithms", Theorem 10.3; Rump, "Verification of positive definiteness", 2006).
     """
     n = len(full)
     gamma = (n + 1) * _UNIT / (1.0 - (n + 1) * _UNIT)
     size = float(np.abs(np.diag(full)).sum()) + n * abs(estimate)
-    margin = residual + gamma * size  # a smaller one would fail by rounding
+    margin = residual + gamma * size  # a smaller one would fail because of rounding
     for _ in range(_SHIFTS):
         shift = margin - estimate
         M = full.copy()
@@ -125,7 +124,7 @@ def proved_bound(full: Array, estimate: float, residual: float) -> float | None:
 def forming_error(sizes: Array, terms: int) -> float:
     """Return a bound of the norm of the rounding error of a sum of symmetric matrices.
 
-    `sizes` are the sums of the rows of the absolute values of all `terms` matrices.
+    `sizes` are the row sums of the absolute values of all `terms` matrices.
     """
     return float((terms + 1) * _UNIT * sizes.max())
 

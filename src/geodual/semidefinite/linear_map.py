@@ -1,4 +1,4 @@
-"""Symmetric matrices as users give them, and the linear map X ↦ (⟨A₁, X⟩, …, ⟨Aₘ, X⟩) with its adjoint."""
+"""Symmetric matrices given by users, and the linear map X ↦ (⟨A₁, X⟩, …, ⟨Aₘ, X⟩) with its adjoint."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from geodual.arrays import Array
 Symmetric = Any
 """A symmetric matrix: a CSR array, a dense array, or a `LinearOperator`."""
 
-_ASYMMETRY = 1e-12  # of an entry relative to the largest; sums in another order differ by less
-_PROBES = 16  # random sign vectors; estimate the norm of an operator to about a quarter
+_ASYMMETRY = 1e-12  # of an entry, relative to the largest one; a different order of summation causes less
+_PROBES = 16  # random sign vectors; they estimate the norm of an operator to within about a quarter
 
 
 def as_symmetric(A: Any, name: str, n: int | None = None) -> Symmetric:
-    """Return a matrix as a CSR array, a dense array or an operator, or say what is wrong with it."""
+    """Return a matrix as a CSR array, a dense array or an operator; raise an error if it is not valid."""
     if isinstance(A, LinearOperator):
         _check_shape(A.shape, name, n)
         return A
@@ -34,7 +34,7 @@ def as_symmetric(A: Any, name: str, n: int | None = None) -> Symmetric:
     difference = abs(matrix - matrix.T).max()
     if difference > _ASYMMETRY * abs(matrix).max():
         raise ValueError(
-            f"`{name}` must be symmetric, but an entry and its mirror image differ by {difference:.3g}; use "
+            f"`{name}` must be symmetric, but an entry and its transpose differ by {difference:.3g}; use "
             "(A + A.T) / 2."
         )
     return (matrix + matrix.T) / 2.0
@@ -47,7 +47,7 @@ def _check_shape(shape: tuple[int, ...], name: str, n: int | None) -> None:
 
 
 def frobenius_norm(A: Symmetric) -> float:
-    """Return the Frobenius norm; of an operator an estimate, by products with random signs."""
+    """Return the Frobenius norm; for an operator, estimate it by products with random signs."""
     if isinstance(A, LinearOperator):
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (A.shape[0], _PROBES))
         return float(np.linalg.norm(A @ signs) / np.sqrt(_PROBES))  # E‖Az‖² = ‖A‖² for random signs z
@@ -78,8 +78,8 @@ def dense(A: Symmetric) -> Array:
 class LinearMap:
     """X ↦ (⟨A₁, X⟩, …, ⟨Aₘ, X⟩) on X = YYᵀ, and its adjoint w ↦ Σ wₖ Aₖ.
 
-    All sparse matrices share one pattern, so that the work is a few products of arrays however many
-    constraints there are.
+    All sparse matrices share one pattern, so that a few products of arrays suffice for any number of
+    constraints.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class LinearMap:
         owner = np.concatenate([np.zeros(0, np.int64), *(np.full(A.nnz, k) for k, A in sparse.items())])
         values = np.concatenate([np.zeros(0), *(A.data for A in sparse.values())])
         self._rows, self._columns = np.divmod(used, n)
-        # Row j has the values that all matrices have at place j of the pattern.
+        # Row j has the values of all matrices at position j of the pattern.
         self._values = sp.csr_array((values, (place, owner)), shape=(len(used), self.m))
 
     def pairing(self, Y: Array, U: Array) -> Array:
@@ -117,7 +117,7 @@ class LinearMap:
         return np.asarray(result)
 
     def subtracted(self, C: Symmetric, w: Array) -> Symmetric:
-        """Return C − Σ wₖ Aₖ: an operator if a part of it is one, dense if a part of it is, or sparse."""
+        """Return C − Σ wₖ Aₖ: an operator if any term is one, else dense if any term is, else sparse."""
         if isinstance(C, LinearOperator) or self._has_operators:
             return LinearOperator(
                 C.shape,
@@ -131,7 +131,7 @@ class LinearMap:
         return result
 
     def sizes(self, w: Array) -> Array:
-        """Return the sums of the rows of Σ |wₖ| |Aₖ|, over all matrices that are not operators."""
+        """Return the row sums of Σ |wₖ| |Aₖ|, over all matrices that are not operators."""
         result = np.zeros(self.n) + np.bincount(self._rows, abs(self._values) @ np.abs(w), self.n)
         for k, A in self._others.items():
             if not isinstance(A, LinearOperator):
@@ -144,5 +144,5 @@ class LinearMap:
 
 
 def row_sizes(A: Symmetric) -> Array:
-    """Return the sums of the rows of |A|; 0 for an operator."""
+    """Return the row sums of |A|; 0 for an operator."""
     return np.zeros(A.shape[0]) if isinstance(A, LinearOperator) else np.asarray(abs(A).sum(axis=1)).ravel()

@@ -1,4 +1,4 @@
-"""A semidefinite program: its data, checked once, and how to solve it."""
+"""A semidefinite program: check its data once, and solve it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .structure import Blocks, Diagonal, Structure, Trace
 
 
 class SemidefiniteProgram:
-    """The program to minimize ⟨C, X⟩ over symmetric X ⪰ 0, where one structural constraint fixes the trace.
+    """A semidefinite program: minimize ⟨C, X⟩ over X ⪰ 0, where one structural constraint fixes the trace.
 
     The structural constraint is diag(X) = `diagonal`, or that all `blocks` × `blocks` diagonal blocks are
-    identities, or trace(X) = `trace`, or trace(X) ≤ `trace_at_most`. Without any of them, the diagonal is 1.
-    There may be further constraints ⟨A, X⟩ = b and ⟨A, X⟩ ≤ b.
+    identities, or trace(X) = `trace`, or trace(X) ≤ `trace_at_most`. By default, the diagonal is 1. Further
+    constraints have the form ⟨A, X⟩ = b or ⟨A, X⟩ ≤ b.
 
-    `solve` looks for a factor Y of X = YYᵀ with few columns, so that no large dense matrix is needed until
-    the certificate. The bound on the trace is what turns multipliers into a lower bound of the smallest cost.
+    `solve` searches for a factor Y of X = YYᵀ with few columns, so that no large dense matrix is needed
+    before the certificate. The bound on the trace turns multipliers into a lower bound of the smallest cost.
 
     Parameters
     ----------
     C : array, sparse array or LinearOperator of shape (n, n)
-        The cost; symmetric. Sparse matrices make products fast.
+        The cost; symmetric. Products with sparse matrices are fast.
     diagonal : float or array of shape (n,), optional
         The diagonal of X; positive.
     blocks : int, optional
@@ -53,7 +53,7 @@ class SemidefiniteProgram:
 
     See Also
     --------
-    max_cut, balanced_cut, synchronization, sensor_localization : Ready programs.
+    max_cut, balanced_cut, synchronization, sensor_localization : Ready-made programs.
     SemidefiniteResult : What `solve` returns.
 
     References
@@ -74,13 +74,13 @@ class SemidefiniteProgram:
     >>> result.status, round(result.cost, 6), round(result.lower_bound, 6), result.rank
     ('converged', 1.0, 1.0, 1)
 
-    The correlation matrix with the smallest sum of entries whose first two variables do not correlate:
+    The correlation matrix with the smallest sum of entries, if the first two variables are uncorrelated:
 
     >>> A = np.zeros((3, 3))
     >>> A[0, 1] = A[1, 0] = 0.5
     >>> result = SemidefiniteProgram(np.ones((3, 3)), equalities=[(A, 0.0)]).solve()
-    >>> round(result.cost, 6), bool(abs(result.X[0, 1]) < 1e-6), round(float(result.X[0, 2]), 6)
-    (0.171573, True, -0.707107)
+    >>> round(result.cost, 6), round(abs(float(result.X[0, 1])), 6), round(float(result.X[0, 2]), 6)
+    (0.171573, 0.0, -0.707107)
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SemidefiniteProgram:
         max_time: float = math.inf,
         verbose: int = 0,
     ) -> SemidefiniteResult:
-        """Solve the program by a staircase of ranks, and certify the result.
+        """Solve the program with increasing ranks, and certify the result.
 
         Each round minimizes over factors Y with p columns and computes S = C − A*(y) and its smallest
         eigenvalue. If that is negative beyond the tolerance, Y gets more columns and moves along the
@@ -142,20 +142,20 @@ class SemidefiniteProgram:
         ----------
         rank : int, optional
             Number of columns of the first Y. The default is half of the largest r with r(r + 1)/2 ≤ m, where
-            m is the number of equations; there is a solution of rank r or less, and most have about half
-            that rank. For blocks of d rows it is d + 2.
+            m is the number of equations: some solution has rank r or less, and most have about half that
+            rank. For blocks of d rows the default is d + 2.
         tol : float
-            Largest relative gap and infeasibility of a result that is "converged".
+            Largest relative gap and infeasibility of a "converged" result.
         start : array of shape (n, p), optional
-            Where to start in place of a random factor. It is scaled to satisfy the structural constraint.
+            Starting point; a random factor by default. It is scaled to satisfy the structural constraint.
         seed : int
             Seed of the random start.
         max_rounds : int
-            Largest number of rounds.
+            Maximum number of rounds.
         max_time : float
-            Seconds after which no further step is made.
+            Seconds after which no further step is taken.
         verbose : int
-            1 prints one line per round; 2 also what `minimize` prints.
+            1 prints one line per round; 2 also prints the lines of `minimize`.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class SemidefiniteProgram:
         return staircase.climb(first, max_rounds)
 
     def _standard(self) -> StandardProgram:
-        """Return the program with trace(X) = t; a bound on the trace becomes one more row, the slack."""
+        """Return the program with trace(X) = t; a bound on the trace adds a row, the slack."""
         C: Symmetric = padded(self.C) if self._has_slack else self.C
         matrices = [padded(A) for A in self._matrices] if self._has_slack else self._matrices
         typical = self._structure.trace / self.n

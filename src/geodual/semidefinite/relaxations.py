@@ -1,4 +1,4 @@
-"""Relaxations that are semidefinite programs, and how their solutions become cuts, rotations and places."""
+"""Semidefinite relaxations, and functions that turn their solutions into cuts, rotations and places."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def max_cut(weights: Any) -> SemidefiniteProgram:
     """Return the relaxation of the largest cut of a graph, by Goemans and Williamson.
 
     A cut is a sign per node, and its weight is ¼ sᵀLs with the Laplacian L. With X in place of ssᵀ the
-    program is to minimize ⟨−L/4, X⟩ with a diagonal of 1. So −`lower_bound` of its result is an upper bound
-    of the weight of every cut.
+    program minimizes ⟨−L/4, X⟩ with a diagonal of 1. So −`lower_bound` of the result is an upper bound of the
+    weight of every cut.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def max_cut(weights: Any) -> SemidefiniteProgram:
 
     See Also
     --------
-    round_cut : Makes a cut of its solution.
+    round_cut : Rounds the solution to a cut.
     balanced_cut : The smallest cut into halves.
 
     References
@@ -73,25 +73,26 @@ def max_cut(weights: Any) -> SemidefiniteProgram:
 def balanced_cut(weights: Any, imbalance: float = 1.0) -> SemidefiniteProgram:
     """Return the relaxation of the smallest cut of a graph into two halves.
 
-    The program is to minimize ⟨L/4, X⟩ with a diagonal of 1 and ⟨11ᵀ, X⟩ ≤ `imbalance`². No cut whose sides
-    differ by at most `imbalance` nodes has less weight than the `lower_bound` of its result.
+    The program minimizes ⟨L/4, X⟩ with a diagonal of 1 and ⟨11ᵀ, X⟩ ≤ `imbalance`². No cut whose sides differ
+    by at most `imbalance` nodes has less weight than the `lower_bound` of the result.
 
     Parameters
     ----------
     weights : array or sparse array of shape (n, n)
         Symmetric weights of the edges, with a diagonal of 0.
     imbalance : float
-        Largest difference of the numbers of nodes on both sides; positive. With 1, sides are equal if n is
-        even. Smaller numbers give better bounds for even n and harder programs.
+        Largest difference between the numbers of nodes on the two sides; positive. With 1, the sides are
+        equal if n is even. For even n, smaller numbers give better bounds but harder programs.
 
     Returns
     -------
     SemidefiniteProgram
-        The program. It has a dense constraint, and so the certificate needs n² numbers.
+        The program. Its dense constraint makes the certificate need n² numbers.
 
     See Also
     --------
-    round_cut : Makes a cut of its solution.
+    round_cut : Rounds the solution to a cut.
+    max_cut : The largest cut.
 
     Examples
     --------
@@ -117,8 +118,9 @@ def round_cut(
 ) -> tuple[Array, float]:
     """Round the solution of a relaxation to a cut, by random hyperplanes.
 
-    If all weights are at least 0, the expected weight of each trial is at least 0.878 times the relaxation of
-    `max_cut`. There is no such promise for negative weights or for halves; compare with the lower bound.
+    If no weight is negative, the expected weight of each trial is at least 0.878 times the optimum of the
+    relaxation `max_cut`. There is no such guarantee for negative weights or for halves; compare the result
+    with the lower bound.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ def round_cut(
     weights : array or sparse array of shape (n, n)
         The weights of the edges.
     balanced : bool
-        Whether to split at the median into halves, and to keep the smallest cut in place of the largest.
+        Whether to split into halves at the median and keep the smallest cut, instead of the largest cut.
     trials : int
         Number of random hyperplanes.
     seed : int
@@ -136,9 +138,13 @@ def round_cut(
     Returns
     -------
     signs : array of shape (n,)
-        The best cut of all trials: 1 or −1 per node, for the side that it is on.
+        The best cut of all trials: 1 or −1 per node, for its side.
     weight : float
         Sum of the weights of the edges between the sides.
+
+    See Also
+    --------
+    max_cut, balanced_cut : The relaxations whose solutions it rounds.
 
     Examples
     --------
@@ -163,8 +169,8 @@ def synchronization(
 ) -> SemidefiniteProgram:
     """Return the relaxation of the rotations R₁, …, R_N that agree best with measured ones Mᵢⱼ ≈ RᵢRⱼᵀ.
 
-    The program is to minimize −Σ wᵢⱼ ⟨Mᵢⱼ, Xᵢⱼ⟩ over X ⪰ 0 whose d × d diagonal blocks are identities, with
-    Xᵢⱼ in place of RᵢRⱼᵀ. The sum of squares Σ wᵢⱼ ‖Mᵢⱼ − RᵢRⱼᵀ‖² is 2(d Σ wᵢⱼ + cost).
+    The program minimizes −Σ wᵢⱼ ⟨Mᵢⱼ, Xᵢⱼ⟩ over X ⪰ 0 whose d × d diagonal blocks are identities, with Xᵢⱼ in
+    place of RᵢRⱼᵀ. The sum of squares Σ wᵢⱼ ‖Mᵢⱼ − RᵢRⱼᵀ‖² is 2(d Σ wᵢⱼ + cost).
 
     Parameters
     ----------
@@ -182,7 +188,7 @@ def synchronization(
 
     See Also
     --------
-    round_rotations : Makes rotations of its solution.
+    round_rotations : Rounds the solution to rotations.
 
     References
     ----------
@@ -191,7 +197,7 @@ def synchronization(
 
     Examples
     --------
-    Three rotations of the plane by 0, 1 and 2, measured without error:
+    Three rotations of the plane by angles of 0, 1 and 2, measured without error:
 
     >>> import numpy as np
     >>> from geodual.semidefinite import round_rotations, synchronization
@@ -231,9 +237,9 @@ def _checked_pairs(pairs: ArrayLike, name: str) -> Indices:
 def round_rotations(result: SemidefiniteResult, d: int) -> Array:
     """Round the solution of `synchronization` to rotations.
 
-    X is cut to rank d, and each block is replaced by the nearest rotation. If the solution has rank d, as it
-    usually does when errors are moderate, and all blocks have determinants of one sign, then nothing is
-    lost: these rotations are the best ones, and the lower bound proves it to within the gap.
+    X is truncated to rank d, and each block is replaced by the nearest rotation. If the solution has rank d,
+    which is usual for moderate errors, and the determinants of all blocks have the same sign, then nothing is
+    lost: these rotations are optimal, and the lower bound proves it to within the gap.
 
     Parameters
     ----------
@@ -246,6 +252,10 @@ def round_rotations(result: SemidefiniteResult, d: int) -> Array:
     -------
     array of shape (N, d, d)
         The rotations, up to a common rotation from the right.
+
+    See Also
+    --------
+    synchronization : The relaxation whose solutions it rounds.
 
     Examples
     --------
@@ -262,7 +272,7 @@ def round_rotations(result: SemidefiniteResult, d: int) -> Array:
     top = np.zeros((len(U), d))
     top[:, : min(d, len(s))] = (U * s)[:, :d]
     blocks = top.reshape(-1, d, d)
-    if np.sum(np.linalg.det(blocks) < 0.0) > len(blocks) / 2:  # X does not tell a set from its mirror image
+    if np.sum(np.linalg.det(blocks) < 0.0) > len(blocks) / 2:  # X is the same for a set and its mirror image
         blocks = blocks * np.append(np.ones(d - 1), -1.0)
     left, _, right = np.linalg.svd(blocks)
     left[:, :, -1] *= np.linalg.det(left @ right)[:, None]
@@ -278,15 +288,15 @@ def sensor_localization(
 ) -> SemidefiniteProgram:
     """Return the relaxation of the places of sensors with given distances to each other and to anchors.
 
-    With places P of the sensors, the unknown is X = [[I, Pᵀ], [P, PPᵀ]], of which X ⪰ 0 is kept. The program
-    spreads the sensors: it maximizes the sum of their squared norms, which prefers solutions of low rank. The
-    bound on the trace is that of paths: no sensor is farther from the origin than a path from an anchor
+    With places P of the sensors, the unknown is X = [[I, Pᵀ], [P, PPᵀ]], relaxed to X ⪰ 0. The program
+    spreads the sensors: it maximizes the sum of their squared norms, which favors solutions of low rank. The
+    bound on the trace comes from paths: no sensor is farther from the origin than a path from an anchor
     allows.
 
     Parameters
     ----------
     pairs : array of int of shape (m, 2)
-        Who has measured whom: numbers below `n_sensors` are sensors; `n_sensors` + k is anchor k.
+        Which pairs were measured: numbers below `n_sensors` are sensors; `n_sensors` + k is anchor k.
     distances : array of shape (m,)
         The distances; positive.
     anchors : array of shape (k, d)
@@ -294,7 +304,7 @@ def sensor_localization(
     n_sensors : int
         Number of sensors.
     error : float
-        Largest relative error of a distance, at least 0 and below 1. With 0 they hold exactly.
+        Largest relative error of a distance, at least 0 and below 1. With 0, distances hold exactly.
 
     Returns
     -------
@@ -303,7 +313,7 @@ def sensor_localization(
 
     See Also
     --------
-    sensor_positions : Reads the places from its solution.
+    sensor_positions : Reads the places from the solution.
 
     References
     ----------
@@ -395,12 +405,16 @@ def sensor_positions(result: SemidefiniteResult, d: int) -> tuple[Array, Array]:
     places : array of shape (n_sensors, d)
         The places.
     spread : array of shape (n_sensors,)
-        How far each sensor is from its place in the further dimensions of the relaxation. It is 0 where the
-        relaxation is exact; a large number says that the distances do not determine the place.
+        How far each sensor is from its place in the extra dimensions of the relaxation. It is 0 where the
+        relaxation is exact; a large value means that the distances do not determine the place.
+
+    See Also
+    --------
+    sensor_localization : The relaxation whose solutions it reads.
 
     Examples
     --------
-    One distance does not determine a place on a plane:
+    One distance does not determine a place in a plane:
 
     >>> import numpy as np
     >>> from geodual.semidefinite import sensor_localization, sensor_positions

@@ -1,4 +1,4 @@
-"""What the solve of a semidefinite program returns."""
+"""The result of solving a semidefinite program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 100  # of printed results, in characters
 
 
 class Round(NamedTuple):
-    """A round of the staircase: the number of columns of Y, and what the certificate said there.
+    """One round of `SemidefiniteProgram.solve`: the number of columns of Y, and its certificate.
 
     Attributes
     ----------
@@ -25,11 +25,15 @@ class Round(NamedTuple):
     cost : float
         ⟨C, YYᵀ⟩.
     lower_bound : float
-        The lower bound of the program that the multipliers of this round give.
+        The lower bound from the multipliers of this round.
     smallest_eigenvalue : float
         Estimate of the smallest eigenvalue of S.
     status : str
         The status of `minimize`.
+
+    See Also
+    --------
+    SemidefiniteResult : Its `history` consists of rounds.
     """
 
     rank: int
@@ -41,7 +45,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteResult:
-    """The outcome of `SemidefiniteProgram.solve`: a factor of X, multipliers, and what they prove.
+    """The result of `SemidefiniteProgram.solve`: a factor of X, multipliers, and what they prove.
 
     Attributes
     ----------
@@ -50,39 +54,39 @@ class SemidefiniteResult:
     X : array of shape (n, n)
         The matrix, formed on demand.
     cost : float
-        ⟨C, X⟩. The structural constraint holds to rounding error, and so this is an upper bound of the
-        smallest cost, if further constraints hold; see `infeasibility`.
+        ⟨C, X⟩. The structural constraint holds to rounding error, so this is an upper bound of the smallest
+        cost if further constraints hold; see `infeasibility`.
     lower_bound : float
-        No feasible matrix costs less, if `bound_is_proved`.
+        If `bound_is_proved`, no feasible matrix costs less.
     gap : float
         `cost` − `lower_bound`.
     relative_gap : float
-        The absolute value of the gap, divided by the largest of the absolute values of `cost` and
-        `lower_bound` and t‖C‖/n, with the trace t of X and the Frobenius norm of C. The last number is the
-        size of a typical cost; it matters only where the cost is close to 0.
+        The absolute value of the gap, divided by the largest of t‖C‖/n and the absolute values of `cost` and
+        `lower_bound`; t is the trace of X and ‖C‖ the Frobenius norm. The term t‖C‖/n is the size of a
+        typical cost; it matters only if the cost is close to 0.
     infeasibility : float
         Largest violation of a further constraint ⟨A, X⟩ = b or ≤ b, divided by the larger of the absolute
-        value of b and t‖A‖/n; 0 if there are none.
+        value of b and t‖A‖/n; 0 without further constraints.
     multipliers : array
-        y of the structural constraint: one number per row for a diagonal, a matrix per block, one number for
-        a trace.
+        y of the structural constraint: one number per row for a diagonal, a matrix per block, or one number
+        for a trace.
     equality_multipliers, inequality_multipliers : array
         Those of further constraints; those of inequalities are never positive.
     dual_matrix : array, sparse array or LinearOperator
-        S = C − A*(y), of which SX = 0 and S ⪰ 0 hold at a solution.
+        S = C − A*(y); at a solution, SX = 0 and S ⪰ 0.
     smallest_eigenvalue : float
-        Estimate of the smallest eigenvalue of S; of a trace ≤ t it includes the multiplier of the slack.
+        Estimate of the smallest eigenvalue of S; for a trace ≤ t, it includes the multiplier of the slack.
     eigenvalue_bound : float
         A lower bound of all eigenvalues of S.
     bound_is_proved : bool
-        Whether `eigenvalue_bound` is proved, rounding errors included, by a Cholesky factorization. It is not
-        for more than 8,000 rows, where it is an estimate by Lanczos's method less its residual, nor if C or a
-        constraint is an operator, because nobody knows the rounding errors inside it.
+        Whether a Cholesky factorization proves `eigenvalue_bound`, rounding errors included. For more than
+        8,000 rows it is not proved but is an estimate by Lanczos's method minus its residual. Nor is it
+        proved if C or a constraint is an operator, because the rounding errors inside it are unknown.
     status : str
         "converged" only if `relative_gap` and `infeasibility` are at most the tolerance. Otherwise
-        "max_rounds", "stalled" (no step decreases the cost any more), or what `minimize` said.
+        "max_rounds", "stalled" (no step decreases the cost any more), or the status of `minimize`.
     message : str
-        What it means, and what to do.
+        What the status means, and what to do.
     history : tuple of Round
         One entry per rank that was tried.
     success : bool
@@ -92,7 +96,8 @@ class SemidefiniteResult:
 
     See Also
     --------
-    SemidefiniteProgram : The program.
+    SemidefiniteProgram : The program, whose `solve` returns this.
+    Round : An entry of `history`.
 
     Examples
     --------
@@ -128,7 +133,7 @@ class SemidefiniteResult:
 
     @property
     def gap(self) -> float:
-        """How much less than `cost` a feasible matrix can cost at most."""
+        """The most by which a feasible matrix can cost less than `cost`."""
         return self.cost - self.lower_bound
 
     @property

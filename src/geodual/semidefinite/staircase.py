@@ -1,4 +1,4 @@
-"""The staircase of ranks: minimize over factors, certify, and leave saddles along eigenvectors of S."""
+"""Solve with increasing ranks: minimize over factors, certify, leave saddles along eigenvectors of S."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .linear_map import LinearMap, Symmetric, frobenius_norm, row_sizes
 from .result import Round, SemidefiniteResult
 from .structure import Structure
 
-_DIRECTIONS = 4  # eigenvectors to move along at once; a Lanczos method finds that many with little more work
-_ACCURACY = 0.1  # of the smallest eigenvalue, as a part of what the gap may be
+_DIRECTIONS = 4  # eigenvectors to move along at once; a Lanczos method finds this many with little more work
+_ACCURACY = 0.1  # of the smallest eigenvalue, as a fraction of the allowed gap
 _ROUGH = 1e-2  # accuracy of eigenvectors to move along, relative to the eigenvalue
 _HALVINGS = 40  # of a step along them; the shortest is below rounding error
 _INNER = 1e-2  # tolerance of the first `minimize`, relative to that of the gap
 _TIGHTER = 1e-1  # and of each later one, relative to the one before
-_LEAST = 1e-11  # rounding errors of products with C keep many solves from less
-_ZERO = 1e-7  # singular values of Y relative to the largest that count as 0: those of X are 1e-14 there
+_LEAST = 1e-11  # smaller values are often out of reach because of rounding errors in products with C
+_ZERO = 1e-7  # singular values of Y that count as 0, relative to the largest; for X this is 1e-14
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class StandardProgram:
     bounds : array of shape (m,)
         Their right-hand sides.
     units : array of shape (m,)
-        The size of each, by which it is divided.
+        The size of each constraint, by which it is divided.
     n_equalities : int
-        How many are equalities.
+        Number of equalities.
     size : float
         Size of a typical cost; 0 if C is 0.
     has_slack : bool
@@ -76,7 +76,7 @@ class StandardProgram:
         return float(np.abs(v).max(initial=0.0))
 
     def problem(self, rank: int) -> Problem:
-        """Return the problem of factors with `rank` columns, scaled to unit size."""
+        """Return the problem over factors with `rank` columns, scaled to unit size."""
         lift, pull = self.structure.factor, self.structure.pulled
         scale = 1.0 / (self.size or 1.0)
         return Problem(
@@ -126,7 +126,7 @@ class Certificate:
 
 
 class Staircase:
-    """Rounds of `minimize` and certificate, with more columns each time.
+    """Alternate `minimize` and certificate, with more columns in each round.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class Staircase:
     tol : float
         Relative gap and infeasibility to reach.
     max_time : float
-        Seconds after which no further step is made.
+        Seconds after which no further step is taken.
     verbose : int
-        Lines to print: none, one per round, or also those of `minimize`.
+        0 prints nothing, 1 one line per round, 2 also the lines of `minimize`.
     """
 
     def __init__(self, program: StandardProgram, tol: float, max_time: float, verbose: int) -> None:
@@ -145,7 +145,7 @@ class Staircase:
         self.deadline = time.perf_counter() + max_time
 
     def first_factor(self, rank: int | None, seed: int) -> Array:
-        """Draw a random factor with the given number of columns, or a suitable one."""
+        """Draw a random factor with the given, or by default a suitable, number of columns."""
         structure = self.program.structure
         if rank is None:
             m = structure.size + len(self.program.bounds)
@@ -156,7 +156,7 @@ class Staircase:
         return structure.factor(structure.manifold(columns).random_point(np.random.default_rng(seed)))
 
     def climb(self, Y: Array, max_rounds: int) -> SemidefiniteResult:
-        """Go up from a factor until the gap is certified, or nothing helps any more."""
+        """Add columns to a factor until the gap is certified, or nothing helps any more."""
         history: list[Round] = []
         inner = self.tol * _INNER
         while True:
@@ -175,7 +175,7 @@ class Staircase:
 
     def _minimize(self, Y: Array, tol: float) -> Result:
         structure = self.program.structure
-        left = max(self.deadline - time.perf_counter(), 1e-3)  # `minimize` wants a positive number
+        left = max(self.deadline - time.perf_counter(), 1e-3)  # `minimize` requires a positive number
         problem = self.program.problem(Y.shape[1])
         return minimize(problem, structure.point(Y), tol=tol, max_time=left, verbose=max(self.verbose - 1, 0))
 
@@ -211,7 +211,7 @@ class Staircase:
         return entry
 
     def _verdict(self, found: Certificate, solved: Result, is_last: bool) -> tuple[str | None, str]:
-        """Return the status if the solve is over, and what it means."""
+        """Return the status, or None to continue, and what it means."""
         if max(found.relative_gap, found.infeasibility) <= self.tol:
             proof = "" if found.eigenvalue.proved else " The bound is an estimate, not a proof."
             return (
@@ -219,7 +219,7 @@ class Staircase:
                 f"The lower bound certifies the cost to a relative gap of {self.tol:g}.{proof}",
             )
         if solved.status in ("infeasible", "max_time"):
-            return solved.status, f"`minimize` ended so: {solved.message}"
+            return solved.status, f"`minimize` stopped: {solved.message}"
         if is_last:
             return "max_rounds", "The gap is still above the tolerance; raise `max_rounds`."
         return None, ""
@@ -234,7 +234,7 @@ class Staircase:
         p, structure = self.program, self.program.structure
         if not V.shape[1]:
             return None
-        # Half as many columns again, so that the number of rounds is logarithmic in the rank.
+        # Increase columns by half, so that the number of rounds is logarithmic in the rank.
         columns = max(kept.shape[1] + max(V.shape[1], kept.shape[1] // 2), structure.least_rank)
         more = np.zeros((structure.n, columns - kept.shape[1]))
         more[:, : V.shape[1]] = V

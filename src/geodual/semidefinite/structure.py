@@ -1,7 +1,7 @@
-"""The constraint that fixes the trace, with its manifold of factors: a diagonal, blocks, or the trace itself.
+"""The structural constraint that fixes the trace (a diagonal, blocks, or the trace), and its manifold.
 
 A factor Y of X = YYᵀ is the linear image of a point x of the manifold, and the multipliers of the constraint
-have a closed form. That is why these constraints never appear in the problem that `minimize` gets.
+have a closed form. So these constraints never appear in the problem passed to `minimize`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Structure(ABC):
     least_rank : int
         The smallest number of columns that a factor may have.
     first_rank : int or None
-        The number of columns to start with if the structure suggests one.
+        The number of columns to start with, if the structure suggests one.
     """
 
     n: int
@@ -48,7 +48,7 @@ class Structure(ABC):
 
     @abstractmethod
     def pulled(self, G: Array) -> Array:
-        """Return the adjoint of `factor` at G: it makes a gradient in x of one in Y."""
+        """Return the adjoint of `factor` at G: it maps a gradient in Y to one in x."""
 
     @abstractmethod
     def point(self, Y: Array) -> Array:
@@ -104,7 +104,7 @@ class Blocks(Structure):
         self.n, self.d, self.trace = n, d, float(n)
         self.size = n // d * (d * (d + 1) // 2)
         self.least_rank = max(d, 2)
-        # Where blocks stand for rotations, X is usually of rank d, and two more columns leave room to pass
+        # If blocks stand for rotations, X usually has rank d, and two more columns leave room to escape
         # saddles: SE-Sync (Rosen, Carlone, Bandeira, Leonard, 2019) starts with 5 for d = 3.
         self.first_rank = d + 2
 

@@ -1,9 +1,9 @@
-"""metric-learn's names for our learners: change the import, and the program runs.
+"""Our learners under metric-learn's names: change the import, and your program runs.
 
-A name is here only if it solves the program that it names. Each docstring says which learner it stands for,
-and where a result can differ from metric-learn's. Parameters that steer metric-learn's algorithms (starts,
-step sizes) have no effect. There is no MMC, LSML or SCML: from the same pairs, quadruplets and triplets,
-`geodual.metric` has `PairRPDML`, `QuadrupletRPDML` and `TripletRPDML`, which are other programs.
+A name is provided only if the learner solves the same program. Each docstring names the learner behind it,
+and says where results can differ from metric-learn's. Parameters that steer metric-learn's algorithms
+(starts, step sizes) have no effect. There is no MMC, LSML or SCML: from the same pairs, quadruplets and
+triplets, `geodual.metric` has `PairRPDML`, `QuadrupletRPDML` and `TripletRPDML`, which solve other programs.
 """
 
 from .lfda import LFDA

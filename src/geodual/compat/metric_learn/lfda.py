@@ -22,10 +22,10 @@ _EMBEDDINGS = ("weighted", "orthonormalized", "plain")
 class LFDA(PreprocessedLearner):
     """Local Fisher discriminant analysis, in the closed form of the article.
 
-    Directions in which samples of other classes are far apart, and *near* samples of the same class close
-    together, so that a class may have several clusters. metric-learn 0.7.0 departs from the article: instead
-    of the distance of each sample to its k-th neighbor it takes distances to one sample, and λ + 2 as the
-    ratio λ of the scatters.
+    Finds directions in which samples of different classes are far apart, and *nearby* samples of the same
+    class close together, so that a class may have several clusters. metric-learn 0.7.0 departs from the
+    article: it replaces the distance of each sample to its k-th neighbor by distances to one sample, and the
+    ratio λ of the scatters by λ + 2.
 
     A (nearly) singular scatter within classes is regularized: in units in which all features vary equally,
     its eigenvalues are raised to at least 1e-8 of the largest.
@@ -35,8 +35,8 @@ class LFDA(PreprocessedLearner):
     n_components : int, optional
         Number of rows of `components_`; the number of features by default.
     k : int, optional
-        The distance to the k-th neighbor in the class tells who is near. By default 7, but at most the
-        number of features minus one, as in metric-learn.
+        Samples are near each other on the scale of their distance to the k-th neighbor in the class. By
+        default 7, but at most the number of features minus one, as in metric-learn.
     embedding_type : "weighted", "orthonormalized" or "plain"
         Directions of length √λ, where λ is the local ratio of the scatters; an orthonormal basis of them; or
         directions along which the local scatter within classes is one.
@@ -144,7 +144,7 @@ def _affinities(Y: Array, k: int) -> Array:
     k = min(k, len(Y) - 1)
     radius = np.sqrt(np.partition(squared, k, axis=0)[k])
     scale = np.outer(radius, radius)
-    # Copies have no scale of their own; they get no weight, as in metric-learn.
+    # Duplicates have scale 0; they get no weight, as in metric-learn.
     return np.where(scale > 0.0, np.exp(-squared / np.where(scale > 0.0, scale, 1.0)), 0.0)
 
 

@@ -24,7 +24,7 @@ _STARTS = ("auto", "pca", "identity", "random")
 
 
 class MLKR(PreprocessedLearner):
-    r"""Metric learning for kernel regression; minimizes the same objective as metric-learn's.
+    r"""Metric learning for kernel regression; minimizes the same objective as metric-learn.
 
     .. math:: \min_L\; \sum_i \left( y_i - \frac{\sum_{j \ne i} y_j e^{-d_{ij}^2}}
               {\sum_{j \ne i} e^{-d_{ij}^2}} \right)^2, \qquad d_{ij} = \|L (x_i - x_j)\|.
@@ -39,9 +39,9 @@ class MLKR(PreprocessedLearner):
     init : "auto", "pca", "identity", "random" or array of shape (n_components, n_features)
         Where to start. "auto" is "pca" for fewer components than features and samples, otherwise "identity".
     tol : float, optional
-        Tolerance of the optimizer; SciPy's default by default.
+        Tolerance of the optimizer; by default that of SciPy.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     verbose : bool
         Whether to print the iterations.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -98,7 +98,7 @@ class MLKR(PreprocessedLearner):
         X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
             Samples or indices of samples.
         y : array of shape (n_samples,)
-            Their targets: numbers.
+            Target values.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class MLKR(PreprocessedLearner):
             start.ravel(),
             method="L-BFGS-B",
             jac=True,
-            tol=None if self.tol is None else min(self.tol, 1.0),  # larger ones mean the same, and overflow
+            tol=None if self.tol is None else min(self.tol, 1.0),  # larger values only overflow
             callback=report,
             options={"maxiter": int(self.max_iter)},
         )
@@ -160,7 +160,7 @@ class MLKR(PreprocessedLearner):
 
 
 def _standardized(y: Array) -> Array:
-    """Return targets of mean 0 and largest size 1, for which the best metric is the same."""
+    """Center targets and scale the largest absolute value to 1, which does not change the best metric."""
     if not np.isfinite(y).all() or y.min() == y.max():
         raise ValueError("`y` must hold at least two different numbers; check `y`.")
     half = 0.5 * y - 0.5 * y.mean()  # halves, so that the difference of huge numbers does not overflow
@@ -168,9 +168,9 @@ def _standardized(y: Array) -> Array:
 
 
 def regression_errors(L: Array, Z: Array, y: Array, entries: int = _ENTRIES) -> tuple[float, Array]:
-    """Return the squared errors of the kernel regression that leaves one out, and their gradient in L.
+    """Return the squared leave-one-out errors of kernel regression, and their gradient in L.
 
-    Distances are computed in blocks of rows with about as many `entries`.
+    Distances are computed in blocks of rows with about `entries` entries.
     """
     E = Z @ L.T
     squares, n = np.einsum("ij,ij->i", E, E), len(E)
@@ -185,7 +185,7 @@ def regression_errors(L: Array, Z: Array, y: Array, entries: int = _ENTRIES) -> 
         guess = weight @ y
         error = guess - y[rows]
         value += float(error @ error)
-        # The derivatives of the errors in the squared distances.
+        # Derivatives of the errors with respect to the squared distances.
         weight *= 2.0 * error[:, None] * (guess[:, None] - y)
         mass += weight.sum(axis=0)
         mass[rows] += weight.sum(axis=1)

@@ -1,4 +1,4 @@
-"""What metric-learn's learners share and ours lack: a preprocessor for samples, other parameters."""
+"""What metric-learn's learners share and ours lack: a preprocessor for samples, and other parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geodual.metric.base.tuples import check_pair_array, look_up
 
 
 class PreprocessedLearner(MetricLearner):
-    """Base of the learners that take samples, or indices of samples if there is a preprocessor."""
+    """Base of learners that take samples, or indices of samples if there is a preprocessor."""
 
     preprocessor: Any
 
@@ -64,7 +64,7 @@ def take_over(learner: BaseEstimator, fitted: BaseEstimator) -> None:
 
 
 def random_or_given(prior: Any, n_features: int, random_state: Any) -> Any:
-    """Return a prior that our learners know: "random" becomes a random positive definite matrix."""
+    """Return a prior that our learners accept: "random" becomes a random positive definite matrix."""
     if isinstance(prior, str) and prior == "random":
         return make_spd_matrix(n_features, random_state=random_state)
     return prior

@@ -20,7 +20,7 @@ _SMALLEST = 1e-150  # smaller numbers vanish when they are squared
 
 
 class RCA(PreprocessedLearner):
-    """Relevant component analysis: the inverse covariance of samples around the means of their chunks.
+    """Relevant component analysis: the inverse covariance of samples about the means of their chunks.
 
     The same closed form as metric-learn's. A (nearly) singular covariance is regularized: in units in which
     all features vary equally, its eigenvalues are raised to at least 1e-8 of the largest.
@@ -28,8 +28,8 @@ class RCA(PreprocessedLearner):
     Parameters
     ----------
     n_components : int, optional
-        Number of rows of `components_`: keep the directions in which chunks vary least compared with all
-        samples. All are kept by default.
+        Number of rows of `components_`. Kept are the directions in which chunks vary least compared with all
+        samples; by default all.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up samples given as indices.
 
@@ -59,7 +59,7 @@ class RCA(PreprocessedLearner):
         X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
             Samples or indices of samples.
         chunks : array of shape (n_samples,)
-            The number of the chunk of each sample; negative for samples that are in no chunk.
+            Chunk number of each sample; negative for samples in no chunk.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class RCA(PreprocessedLearner):
 
 
 class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
-    """Relevant component analysis of random chunks of samples of a class; the same as metric-learn's.
+    """Relevant component analysis of random chunks, each from samples of one class; same as metric-learn's.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 
 
 def drawn_chunks(labels: Indices, n_chunks: int, chunk_size: int, random_state: Any) -> Indices:
-    """Return the number of the chunk of each sample, or −1; a chunk is a few random samples of a class."""
+    """Return the chunk number of each sample, or −1; a chunk consists of a few random samples of a class."""
     check_whole("n_chunks", n_chunks, 1)
     check_whole("chunk_size", chunk_size, 2)
     rng = check_random_state(random_state)
@@ -164,16 +164,16 @@ def drawn_chunks(labels: Indices, n_chunks: int, chunk_size: int, random_state: 
 
 
 def _relevant_components(X: Array, chunks: Indices, n_components: int | None) -> Array:
-    """Return L with L S Lᵀ = I, where S is the covariance of samples around the means of their chunks."""
+    """Return L with L S Lᵀ = I, where S is the covariance of samples about the means of their chunks."""
     _, number = np.unique(chunks, return_inverse=True)
     sizes = np.bincount(number)
     means = np.zeros((len(sizes), X.shape[1]))
-    np.add.at(means, number, X)  # there may be too many chunks for a loop over them
+    np.add.at(means, number, X)  # there may be too many chunks for a loop
     deviation = without_rounding(X - (means / sizes[:, None])[number], X)
     if not deviation.any():
         raise ValueError("`chunks` must have a chunk of at least two different samples; check the chunks.")
     if np.abs(deviation).max() < _SMALLEST:
-        raise ValueError("The samples of chunks are too near to square their distances; scale the features.")
+        raise ValueError("The samples of chunks are too close to square their distances; scale the features.")
     inner = deviation.T @ deviation / len(X)
     scales = feature_scales(inner)
     units = np.outer(scales, scales)

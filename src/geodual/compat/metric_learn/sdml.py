@@ -29,7 +29,7 @@ _EVERY = 10  # iterations between two such changes
 
 
 class SDML(PairClassifier):
-    r"""Sparse metric learning from pairs; solves the same program as metric-learn's, with a certificate.
+    r"""Sparse metric learning from pairs; solves the same program as metric-learn, with a certificate.
 
     .. math:: \min_W\; \mathrm{tr}(W W_0^{-1}) - \log\det W + \eta \sum_k y_k\, d_W^2(x_k, x_k')
               + \lambda \sum_{i \ne j} |W_{ij}|
@@ -41,7 +41,7 @@ class SDML(PairClassifier):
     sparsity_param : float
         Weight λ of the entries off the diagonal.
     prior : "identity", "covariance", "random" or array of shape (n_features, n_features)
-        The metric W₀ to stay near.
+        The prior W₀; the learned metric stays close to it.
     verbose : bool
         Whether to print the certificate.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -116,7 +116,7 @@ class SDML(PairClassifier):
 
 
 class SDML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
-    """Sparse metric learning from class labels; stands for `SDML` of random pairs.
+    """Sparse metric learning from class labels, backed by `SDML` on random pairs.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class SDML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
     sparsity_param : float
         Weight of the entries off the diagonal.
     prior : "identity", "covariance", "random" or array of shape (n_features, n_features)
-        The metric to stay near.
+        The prior; the learned metric stays close to it.
     n_constraints : int, optional
         Number of random similar and of random dissimilar pairs; by default 20 times the squared number of
         classes.
@@ -195,7 +195,7 @@ class SDML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 
 
 def _learn(learner: SDML | SDML_Supervised, pairs: Array, similar: NDArray[np.bool_]) -> None:
-    """Solve the program for pairs, and keep the metric with its certificate."""
+    """Solve the program for pairs, and store the metric with its certificate."""
     check_not_negative("balance_param", learner.balance_param)
     check_not_negative("sparsity_param", learner.sparsity_param)
     X = pairs.reshape(-1, pairs.shape[2])
@@ -226,14 +226,14 @@ def _report(learner: SDML | SDML_Supervised, found: SparseMetric) -> None:
 
 
 def drawn_pairs(labels: Indices, n_constraints: Any, random_state: Any) -> tuple[Indices, Indices]:
-    """Return random similar pairs and as many dissimilar ones, fewer if there are too few of a kind."""
+    """Return random pairs, half of them similar; fewer of a kind if there are too few."""
     wanted = n_per_kind(n_constraints, labels)
     rng = check_random_state(random_state)
     pairs = rng.permutation(sampled_pairs(labels, 2 * wanted, rng))
     similar = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     if similar.all() or not similar.any():
         raise ValueError("The labels make only one kind of pairs, similar or dissimilar; check `y`.")
-    # If one kind has too few pairs, more of the other kind were drawn.
+    # If one kind had too few pairs, more of the other kind were drawn.
     n = min(int(similar.sum()), int((~similar).sum()), wanted)
     return pairs[similar][:n], pairs[~similar][:n]
 
@@ -247,7 +247,7 @@ class SparseMetric:
     W : array of shape (n, n)
         The matrix of the metric.
     primal, dual : float
-        Its objective, and a lower bound on the objective of any matrix.
+        The objective at W, and a lower bound on the objective of every matrix.
     n_iter : int
         Number of iterations.
     """
@@ -268,7 +268,7 @@ def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> Sparse
 
     The alternating direction method of multipliers splits W from a sparse copy Z. Its multipliers U have
     |Uᵢⱼ| ≤ λ and Uᵢᵢ = 0, so that n + log det(S + U) is a lower bound on the optimum. S may be indefinite.
-    Features are brought into units in which the diagonal of S is one.
+    Features are rescaled to units in which the diagonal of S is one.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> Sparse
     tol : float
         Duality gap per feature to reach.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
 
     References
     ----------
@@ -318,7 +318,7 @@ def _log_det_step(Q: Array, step: float) -> Array:
     """Return the minimizer X of ⟨Q, X⟩ − log det X + step/2 ‖X‖²."""
     q, basis = np.linalg.eigh(Q)
     root = np.sqrt(q**2 + 4.0 * step)
-    # Two forms of the same root, so that no digits cancel.
+    # Two forms of the same root, to avoid cancellation.
     x = np.where(q > 0.0, 2.0 / (np.abs(q) + root), (np.abs(q) + root) / (2.0 * step))
     return np.asarray((basis * x) @ basis.T)
 
@@ -333,6 +333,6 @@ def _log_det(A: Array) -> float:
 
 def _unbounded() -> ValueError:
     return ValueError(
-        "SDML has no optimum for these pairs, because dissimilar ones weigh too much; lower `balance_param`, "
+        "SDML has no optimum for these pairs: the dissimilar ones weigh too much; lower `balance_param`, "
         "or raise `sparsity_param`."
     )

@@ -1,4 +1,4 @@
-"""metric-learn's ITML, LMNN, NCA and Covariance, which stand for learners of geodual and scikit-learn."""
+"""metric-learn's ITML, LMNN, NCA and Covariance, backed by learners of geodual and scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ _NCA_TOL = 1e-5  # scikit-learn's default
 
 
 class ITML(PairClassifier):
-    """Information-theoretic metric learning from pairs; stands for `geodual.metric.PairITML`.
+    """Information-theoretic metric learning from pairs, backed by `geodual.metric.PairITML`.
 
-    It solves the same program as metric-learn's, to a certified optimum. By default the bounds are
-    percentiles of squared distances; metric-learn takes percentiles of distances that are not squared, and
-    compares squared distances with them.
+    It solves the same program as metric-learn, to a certified optimum. By default the bounds are percentiles
+    of squared distances; metric-learn compares squared distances with percentiles of plain distances.
 
     Parameters
     ----------
     gamma : float
         Weight of the violations of each pair.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     tol : float
         Relative duality gap at which the fit stops.
     prior : "identity", "covariance", "random" or array of shape (n_features, n_features)
-        The metric to stay near.
+        The prior; the learned metric stays close to it.
     verbose : bool
         Whether to print the iterations.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -100,24 +99,23 @@ class ITML(PairClassifier):
 
 
 class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
-    """Information-theoretic metric learning from class labels; stands for `geodual.metric.ITML`.
+    """Information-theoretic metric learning from class labels, backed by `geodual.metric.ITML`.
 
-    It learns from random pairs, which are drawn without repetition. If there are too few similar or too few
-    dissimilar ones, more of the other kind are drawn. The default bounds differ from metric-learn's as those
-    of `ITML` do.
+    It learns from random pairs, drawn without repetition. If there are too few pairs of one kind, similar or
+    dissimilar, more of the other kind are drawn. The default bounds differ from metric-learn's as in `ITML`.
 
     Parameters
     ----------
     gamma : float
         Weight of the violations of each pair.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     tol : float
         Relative duality gap at which the fit stops.
     n_constraints : int, optional
         Number of similar and of dissimilar pairs; by default 20 times the squared number of classes.
     prior : "identity", "covariance", "random" or array of shape (n_features, n_features)
-        The metric to stay near.
+        The prior; the learned metric stays close to it.
     verbose : bool
         Whether to print the iterations.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -190,10 +188,10 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 
 
 class LMNN(PreprocessedLearner):
-    """Large margin nearest neighbors; stands for `geodual.metric.LMNN`.
+    """Large margin nearest neighbors, backed by `geodual.metric.LMNN`.
 
-    It minimizes the same objective as metric-learn's, with all impostors, and to a smaller value; but equal
-    samples of a class are one target and one impostor.
+    It minimizes the same objective as metric-learn, with all impostors, and reaches a smaller value. Equal
+    samples of a class count as one target and one impostor.
 
     Parameters
     ----------
@@ -204,11 +202,11 @@ class LMNN(PreprocessedLearner):
     min_iter, learn_rate, random_state : optional
         Have no effect: steps are chosen by a line search, and nothing is random.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     regularization : float
         Weight of the pull of target neighbors, between 0 and 1.
     convergence_tol : float
-        Accepted error of the objective.
+        Tolerance of the objective.
     verbose : bool
         Whether to print the iterations.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -283,7 +281,7 @@ class LMNN(PreprocessedLearner):
 
 
 class NCA(PreprocessedLearner):
-    """Neighborhood components analysis; stands for scikit-learn's `NeighborhoodComponentsAnalysis`.
+    """Neighborhood components analysis, backed by scikit-learn's `NeighborhoodComponentsAnalysis`.
 
     Parameters
     ----------
@@ -292,7 +290,7 @@ class NCA(PreprocessedLearner):
     n_components : int, optional
         Number of rows of `components_`; the number of features by default.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     tol : float, optional
         Tolerance of the optimizer; 1e-5 by default.
     verbose : bool
@@ -304,7 +302,7 @@ class NCA(PreprocessedLearner):
 
     See Also
     --------
-    geodual.metric.NeighborRPDML : Certified, for nearest neighbors.
+    geodual.metric.NeighborRPDML : Learns a metric for nearest neighbors, with a certificate.
 
     Examples
     --------
@@ -348,20 +346,20 @@ class NCA(PreprocessedLearner):
         self
         """
         X, labels = self._validate(X, y)
-        centered(X)  # raises if samples are equal or extreme, where scikit-learn would crash
+        centered(X)  # raises an error if samples are equal or extreme, where scikit-learn would crash
         tol = _NCA_TOL if self.tol is None else self.tol
         learner = NeighborhoodComponentsAnalysis(
             self.n_components,
             init=self.init,
             max_iter=self.max_iter,
-            tol=min(tol, 1.0) if isinstance(tol, Real) else tol,  # larger ones mean the same, and overflow
+            tol=min(tol, 1.0) if isinstance(tol, Real) else tol,  # larger values only overflow
             verbose=int(self.verbose),
             random_state=self.random_state,
         )
         try:
-            with np.errstate(all="ignore"):  # a trial step may overflow; a metric that does is refused below
+            with np.errstate(all="ignore"):  # trial steps may overflow; the resulting metric is checked below
                 learner.fit(X, labels)
-        except IndexError:  # scikit-learn looks for discriminants where there is no variance to compare with
+        except IndexError:  # scikit-learn's discriminant analysis fails if classes have no variance within
             raise ValueError(
                 "NCA cannot start from a discriminant analysis, because the samples of each class are equal; "
                 'give `init="identity"`.'
@@ -372,10 +370,10 @@ class NCA(PreprocessedLearner):
 
 
 class Covariance(PreprocessedLearner):
-    """The Mahalanobis metric of the inverse covariance; stands for `geodual.metric.MahalanobisMetric`.
+    """The Mahalanobis metric of the inverse covariance, backed by `geodual.metric.MahalanobisMetric`.
 
-    A singular covariance is regularized, so that directions in which the samples do not vary weigh much.
-    metric-learn's takes the pseudo-inverse instead, in which they weigh nothing.
+    A singular covariance is regularized, so that directions in which the samples do not vary get a large
+    weight. metric-learn uses the pseudo-inverse, which gives them no weight.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What all metric learners share: the learned map, checks of input, and small linear algebra."""
+"""Shared by all metric learners: the learned map, checks of input, and linear algebra."""

@@ -1,4 +1,4 @@
-"""Checks of parameters, labels and weights: each error names what is wrong and what is allowed."""
+"""Checks of parameters, labels and weights; errors say what is wrong and what is allowed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
 
-UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
-_SMALLEST, _LARGEST = 1e-120, 1e120  # of weights whose products, summed over all pairs, are numbers
-_MAX_ITER = 500  # iterations of the LogDet program, by default
+UNKNOWN = -1  # the class of unlabeled samples, as in scikit-learn's semi-supervised learners
+_SMALLEST, _LARGEST = 1e-120, 1e120  # of weights, so that their products, summed over all pairs, are finite
+_MAX_ITER = 500  # default number of iterations of the LogDet program
 
 
 def check_n_components(n_components: Any, n_features: int) -> None:
-    """Raise unless `n_components` is None or a valid number of components."""
+    """Raise an error unless `n_components` is None or a valid number of components."""
     if n_components is not None:
         check_whole("n_components", n_components)
         if not 1 <= n_components <= n_features:
@@ -25,34 +25,34 @@ def check_n_components(n_components: Any, n_features: int) -> None:
 
 
 def check_number(name: str, value: Any) -> None:
-    """Raise unless a parameter is a number."""
+    """Raise an error unless a parameter is a number."""
     if not isinstance(value, numbers.Real):
         raise ValueError(f"`{name}` must be a number, got {value!r}.")
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise unless a parameter is positive and finite."""
+    """Raise an error unless a parameter is positive and finite."""
     check_number(name, value)
     if not 0.0 < value < np.inf:
         raise ValueError(f"`{name}` must be positive, got {value}.")
 
 
 def check_not_negative(name: str, value: Any) -> None:
-    """Raise unless a parameter is finite and at least 0."""
+    """Raise an error unless a parameter is finite and at least 0."""
     check_number(name, value)
     if not 0.0 <= value < np.inf:
         raise ValueError(f"`{name}` must not be negative or infinite, got {value}.")
 
 
 def check_share(name: str, value: Any) -> None:
-    """Raise unless a parameter lies between 0 and 1."""
+    """Raise an error unless a parameter is between 0 and 1."""
     check_number(name, value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"`{name}` must lie in [0, 1], got {value}.")
 
 
 def check_whole(name: str, value: Any, least: int | None = None) -> None:
-    """Raise unless a parameter is a whole number, and not below the least that is allowed."""
+    """Raise an error unless a parameter is a whole number of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
     if least is not None and value < least:
@@ -60,7 +60,7 @@ def check_whole(name: str, value: Any, least: int | None = None) -> None:
 
 
 def check_iteration(tol: Any, max_iter: Any) -> None:
-    """Raise unless the tolerance is positive and the iteration budget a positive whole number."""
+    """Raise an error unless the tolerance is positive and `max_iter` a positive whole number."""
     check_number("tol", tol)
     if not tol > 0.0:
         raise ValueError(f"`tol` must be positive, got {tol}; leave it out for the default.")
@@ -68,9 +68,9 @@ def check_iteration(tol: Any, max_iter: Any) -> None:
 
 
 def encoded_labels(y: Any, learner: str) -> Indices:
-    """Return the classes as 0, 1, …, and −1 for samples whose label is −1, which means unknown.
+    """Encode the classes as 0, 1, …, and −1 for samples with the label −1, which means unknown.
 
-    −1 is a class like others if there is only one other label, as in −1 and +1.
+    If there is only one other label, as in −1 and +1, −1 is an ordinary class.
     """
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -86,7 +86,7 @@ def encoded_labels(y: Any, learner: str) -> Indices:
 
 
 def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
-    """Warn if samples have no label; by default in the name of the caller of the function that calls this."""
+    """Warn if samples have no label; by default, the warning points to the caller's caller."""
     n_unknown = int((labels == UNKNOWN).sum())
     if n_unknown:
         warnings.warn(
@@ -98,17 +98,17 @@ def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
 
 
 def copy_weight(weight: Array) -> float:
-    """Return the weight of one copy: 1, or Σw²/Σw if the weights are too small to count copies.
+    """Return the weight of one copy: 1, or Σw²/Σw if the weights are too small to be counts.
 
-    So whole numbers count copies, of small weights only the ratios matter, and there is no jump in between.
+    So whole numbers count copies, only the ratios of small weights matter, and there is no jump in between.
     """
     largest = float(weight.max())
-    shares = weight / largest  # the squares of tiny weights would vanish
+    shares = weight / largest  # the squares of tiny weights would underflow
     return min(1.0, largest * float(shares @ shares) / float(shares.sum()))
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Array:
-    """Return the weights of samples; raise if they are invalid, or have products that are no numbers."""
+    """Return the weights of samples; raise an error if they are invalid, or their products overflow."""
     weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
     largest = float(weight.max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
@@ -120,7 +120,7 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Array:
 
 
 def check_pair_weight(weight: Any, n_pairs: int, name: str) -> Array:
-    """Return the weights of pairs, all 1 by default; raise if they are invalid."""
+    """Return the weights of pairs, all 1 by default; raise an error if they are invalid."""
     if weight is None:
         return np.ones(n_pairs)
     array = real_array(weight, name)
@@ -132,7 +132,7 @@ def check_pair_weight(weight: Any, n_pairs: int, name: str) -> Array:
 
 
 def check_row_numbers(what: str, numbers: Any, n_samples: int) -> Indices:
-    """Return row numbers as an array; raise if they are not whole or if there is no such row."""
+    """Return row numbers as an array; raise an error if they are not whole or out of range."""
     array = np.asarray(numbers)
     if not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{what} must be whole numbers, got dtype {array.dtype}.")
@@ -144,11 +144,11 @@ def check_row_numbers(what: str, numbers: Any, n_samples: int) -> Indices:
 
 
 def real_array(values: Any, name: str) -> Array:
-    """Return an array of floats; raise if there are texts, complex numbers or rows of different lengths."""
+    """Return an array of floats; raise an error for texts, complex numbers or rows of unequal length."""
     try:
         array = np.asarray(values)
         if np.iscomplexobj(array):
-            raise TypeError("its entries are complex")  # a conversion would drop their imaginary parts
+            raise TypeError("its entries are complex")  # conversion would drop the imaginary parts
         return np.asarray(array, dtype=float)
     except (TypeError, ValueError) as error:
         problem = str(error).rstrip(".")
@@ -156,5 +156,5 @@ def real_array(values: Any, name: str) -> Array:
 
 
 def iteration_budget(max_iter: int | None) -> int:
-    """Return the maximal number of iterations of a learner with this parameter."""
+    """Return the maximum number of iterations of a learner with this parameter."""
     return _MAX_ITER if max_iter is None else max_iter

@@ -1,4 +1,4 @@
-"""The map L of a metric W = LᵀL: in full, its leading rows, or a diagonal plus a matrix of low rank."""
+"""The map L of a metric W = LᵀL: in full, its leading rows, or diagonal plus low rank."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from geodual.arrays import Array
 
 from .checks import check_n_components
 
-MANY_FEATURES = 5_000  # with more, matrices of the features are not formed if a low rank will do
+MANY_FEATURES = 5_000  # with more, feature-by-feature matrices are not formed if low rank is enough
 TOO_EXTREME = (
     "The learned distances of the samples are too small or too large to compute with; scale the features and "
     "weights, or drop outliers."
 )
 LARGEST = 1e150  # the square of a larger number may overflow
-_ENTRIES = 2_000_000  # 16 MB: features of this many entries in all are worked on at once
+_ENTRIES = 2_000_000  # of a block of features: 16 MB
 
 
 class LowRankPlusDiagonal(LinearOperator):
-    """A square matrix diag(d) + U C Vᵀ, which is never formed: U and V have few columns.
+    """A square matrix diag(d) + U C Vᵀ, stored by its factors: U and V have few columns.
 
     It is a `scipy.sparse.linalg.LinearOperator`: ``W @ x``, ``x @ W``, ``W.T`` and ``W.shape`` work as for an
-    array. `to_dense`, or ``numpy.asarray``, forms the matrix; 50,000 features take 20 GB.
+    array. `to_dense` or ``numpy.asarray`` forms the matrix; for 50,000 features, it takes 20 GB.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class LowRankPlusDiagonal(LinearOperator):
         return np.asarray(self._diagonal + np.asarray(low_rank).ravel())
 
     def gram(self) -> LowRankPlusDiagonal:
-        """Return MᵀM of this matrix M; it has twice as many columns."""
+        """Return MᵀM for this matrix M; its factors have twice as many columns."""
         d, U, C, V = self._diagonal, self._left, self._core, self._right
         if issparse(U):
             columns: Any = csr_array(hstack([diags_array(d) @ U, V]))
@@ -109,7 +109,7 @@ class LowRankPlusDiagonal(LinearOperator):
     def scatter_diagonal(self, X: Any, weight: Array) -> Array:
         """Return the diagonal of W Σ w (x − m)(x − m)ᵀ for this symmetric W, in blocks of features.
 
-        Its entries are what each feature adds to the variance of X Lᵀ, for W = LᵀL.
+        Its entries are the contributions of the features to the variance of X Lᵀ, for W = LᵀL.
 
         Parameters
         ----------
@@ -130,25 +130,25 @@ class LowRankPlusDiagonal(LinearOperator):
 
 
 def feature_blocks(n_samples: int, n_features: int) -> list[slice]:
-    """Return slices of the features, so that a dense block of all samples takes little memory."""
+    """Return slices of the features, so that dense blocks of all samples take little memory."""
     step = max(_ENTRIES // n_samples, 64)
     return [slice(start, min(start + step, n_features)) for start in range(0, n_features, step)]
 
 
 def mapped(X: Any, L: Array | LowRankPlusDiagonal) -> Array:
-    """Return X Lᵀ for samples X that may be sparse."""
+    """Return X Lᵀ for samples X, which may be sparse."""
     return L.map_rows(X) if isinstance(L, LowRankPlusDiagonal) else np.asarray(X @ L.T)
 
 
 def precision_of(X: Any) -> Any:
-    """Return the type of numbers of transformed samples X: single precision stays so, others are double."""
+    """Return the dtype of transformed samples: single precision is kept, otherwise double."""
     return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
 
 
 def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
-    """Raise unless a learned map L is finite and the entries of L x can be squared for all samples x.
+    """Raise an error unless a learned map L is finite and the entries of L x can be squared for all x.
 
-    A `LowRankPlusDiagonal` is not looked at: its samples are too many features wide.
+    A `LowRankPlusDiagonal` is not checked: its samples have too many features.
 
     Parameters
     ----------
@@ -159,11 +159,11 @@ def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
     """
     if isinstance(L, LowRankPlusDiagonal):
         return
-    # Without a copy of the samples.
+    # Do not copy the samples.
     largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0))).ravel()
     with np.errstate(all="ignore"):
         reach = float((np.abs(L) @ largest).max())
-    if not reach < LARGEST:  # also if it is NaN
+    if not reach < LARGEST:  # also true for NaN
         raise ValueError(TOO_EXTREME)
 
 
@@ -174,7 +174,7 @@ def _dense(matrix: Any) -> Array:
 def leading_components(W: Array, n_components: int | None) -> Array:
     """Return L with LᵀL = W: a Cholesky factor or, for a lower rank, the leading scaled eigenvectors.
 
-    At full rank the Cholesky factor is preferred because it is unique; eigenvectors of equal eigenvalues are
+    At full rank, the Cholesky factor is preferred because it is unique; eigenvectors of equal eigenvalues are
     not.
     """
     check_n_components(n_components, len(W))
@@ -200,8 +200,8 @@ def symmetric_root(A: Array) -> Array:
 def leading_components_in_span(A: Array, Q: Array, n_components: int) -> Array:
     """Return the leading scaled eigenvectors of W = I + Q (A − I) Qᵀ, without forming W.
 
-    The eigenvalues of W are those of A, and 1 outside the span of Q. If these are equal, directions in the
-    span are preferred.
+    The eigenvalues of W are those of A, and 1 outside the span of Q. Of equal ones, directions in the span
+    are preferred.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def leading_components_in_span(A: Array, Q: Array, n_components: int) -> Array:
     spectrum, basis = np.linalg.eigh(A)
     used = spectrum.argsort()[-n_components:]
     directions, values = Q @ basis[:, used], spectrum[used]
-    # As many directions outside as may be among the leading ones.
+    # All directions outside that may be among the leading ones.
     n_outside = min(n_components - int((values >= 1.0).sum()), n_features - n_span)
     if n_outside > 0:
         # The columns of a QR factor after those of Q are orthogonal to the span.
@@ -227,9 +227,9 @@ def leading_components_in_span(A: Array, Q: Array, n_components: int) -> Array:
 
 
 def _scaled_rows(spectrum: Array, basis: Array, n_components: int) -> Array:
-    """Return the eigenvectors of the largest eigenvalues, times their roots; of equal ones, the last."""
+    """Return the eigenvectors of the largest eigenvalues, times their roots; ties go to the last."""
     order = np.argsort(spectrum, kind="stable")[::-1][:n_components]
     directions = basis[:, order]
-    # A fixed sign makes the result the same on every machine.
+    # A fixed sign makes results the same on every machine.
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(len(order))])
     return np.asarray((directions * signs * np.sqrt(np.maximum(spectrum[order], 0.0))).T)

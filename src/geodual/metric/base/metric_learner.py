@@ -1,4 +1,4 @@
-"""The shared base of all metric learners: a linear map to a space where the learned distance is Euclidean."""
+"""Base of all metric learners: a linear map to a space where the learned distance is Euclidean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .maps import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mappe
 from .plots import draw_importances, draw_neighbors
 from .tuples import pair_differences
 
-# What a notebook shows of a certified fit.
+# What notebooks show about a certified fit.
 _FACTS = {
     "duality_gap_": ("relative duality gap", "{:.1e}"),
     "objective_": ("objective", "{:.6g}"),
@@ -33,11 +33,11 @@ _FACTS = {
     "margin_": ("margin", "{:.4g}"),
 }
 
-_PRECISIONS = (np.float64, np.float32)  # of samples that `transform` maps; others become the first
+_PRECISIONS = (np.float64, np.float32)  # of samples that `transform` preserves; others become the first
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of all learners of a metric d²(x, x′) = (x − x′)ᵀ W (x − x′): transforms, distances and pictures.
+    """Base of all learners of a metric d²(x, x′) = (x − x′)ᵀ W (x − x′): transforms, distances and plots.
 
     W = LᵀL. Learners call `_set_metric` at the end of `fit`. The method names are those of metric-learn.
 
@@ -51,7 +51,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     components_: Array | LowRankPlusDiagonal
     feature_importances_: Array
-    _takes_sparse = False  # whether `fit` takes sparse samples; if so, `transform` does too
+    _takes_sparse = False  # whether `fit` and `transform` accept sparse samples
     _needs_target = True  # whether `fit` needs labels
 
     def __sklearn_tags__(self) -> Any:
@@ -62,13 +62,13 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def _validate(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        """Return the labeled samples as floats and their classes as 0, 1, …; labels may be of any type."""
+        """Return the labeled samples as floats, and their classes, of any type, as 0, 1, …."""
         X, labels = self._validate_all(X, y)
         warn_of_unknown(labels, stacklevel=4)
         return X[labels != UNKNOWN], labels[labels != UNKNOWN]
 
     def _validate_all(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        """Return all samples as floats and their classes as 0, 1, …, or −1 for samples without label."""
+        """Return all samples as floats, and their classes as 0, 1, …, or −1 for unlabeled samples."""
         if n_axes(X) == 3:
             raise ValueError(
                 f"`X` must have shape (n_samples, n_features), but it has three axes. {type(self).__name__} "
@@ -86,7 +86,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _set_metric(
         self, components: Array | LowRankPlusDiagonal, X: Any, weight: Array | None = None
     ) -> None:
-        """Keep L and the feature importances on the training data X, which may be weighted."""
+        """Set L, and the feature importances on the training data X, which may be weighted."""
         if not isinstance(components, LowRankPlusDiagonal):
             components = np.asarray(components, dtype=float)
         check_map(X, components)
@@ -100,8 +100,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> Array:
         """Map samples to the space in which the learned metric is the Euclidean distance.
 
-        Euclidean nearest neighbors of the result are far faster than nearest neighbors with the function
-        of `get_metric`.
+        Searching Euclidean nearest neighbors in the result is far faster than with the function of
+        `get_metric`.
 
         Parameters
         ----------
@@ -111,8 +111,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of shape (n_samples, n_components)
-            X Lᵀ. For a dask array it is a dask array too, which is computed when it is needed. It is computed
-            in double precision, and in single precision if X is.
+            X Lᵀ; for a dask array, a lazy dask array. The precision is double, or single if that of X is.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -124,7 +123,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _sparse_format(self) -> str | bool:
-        """What `validate_data` should turn sparse samples into; False if they are refused."""
+        """The format into which `validate_data` converts sparse samples; False to reject them."""
         return "csr" if self._takes_sparse else False
 
     def get_mahalanobis_matrix(self) -> Array | LowRankPlusDiagonal:
@@ -133,8 +132,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of shape (n_features, n_features)
-            W. Its rank is at most `n_components`, if that is given. If `components_` is not an array, W is
-            a `LowRankPlusDiagonal` too.
+            W. Its rank is at most `n_components`, if given. If `components_` is not an array, W is a
+            `LowRankPlusDiagonal` too.
         """
         check_is_fitted(self)
         if isinstance(self.components_, LowRankPlusDiagonal):
@@ -169,8 +168,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         pairs : array of shape (n_pairs, 2, n_features), or tuple of two sparse arrays
-            Pairs of samples. Sparse samples are given as two sparse arrays of shape (n_pairs, n_features),
-            the first samples of all pairs and the second ones.
+            Pairs of samples. Pass sparse samples as two sparse arrays of shape (n_pairs, n_features): the
+            first samples of all pairs, and the second ones.
 
         Returns
         -------
@@ -180,7 +179,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         difference = pair_differences(pairs, self.components_.shape[1])
         n_pairs, n_features = difference.shape
-        # In parts, because the mapped differences may have very many features.
+        # In parts, because mapped differences may have very many features.
         parts = [mapped(difference[part], self.components_) for part in feature_blocks(n_features, n_pairs)]
         return np.concatenate([np.sqrt(np.einsum("ij,ij->i", part, part)) for part in parts])
 
@@ -202,10 +201,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     plot_neighbours = OldName("plot_neighbors")
 
     def plot_neighbors(self, X: Any, y: Any, n_neighbors: int = 1, axes: Any = None) -> Any:
-        """Plot samples before and after the transformation, with a line to their nearest neighbors.
+        """Plot samples before and after the transformation, with lines to their nearest neighbors.
 
-        Each panel shows two principal axes; neighbors are those in all dimensions. Lines to a sample of
-        another class are thick and dashed. Samples of `fit` flatter the metric, so give others to judge it.
+        Each panel shows two principal axes; neighbors are those in all dimensions. Lines between different
+        classes are thick and dashed. The training samples flatter the metric, so pass other samples to judge
+        it.
 
         Parameters
         ----------
@@ -214,9 +214,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y : array of shape (n_samples,)
             Their classes.
         n_neighbors : int
-            Number of neighbors that each sample is joined to.
+            Number of neighbors to connect to each sample.
         axes : sequence of two matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -237,14 +237,14 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         n_features : int
-            Largest number of bars.
+            Maximum number of bars.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         matplotlib Axes
-            The axes with the plot. A dashed line marks the share that equal features would have.
+            The axes of the plot. A dashed line marks the share of equally important features.
         """
         check_is_fitted(self)
         check_scalar(n_features, "n_features", Integral, min_val=1)
@@ -253,7 +253,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return draw_importances(ax, importances, [str(name) for name in names], n_features)
 
     def _html_repr(self) -> str:
-        """Return what notebooks show: scikit-learn's diagram and, after a certified fit, the certificate."""
+        """Return HTML for notebooks: scikit-learn's diagram and, after a certified fit, the certificate."""
         diagram: str = estimator_html_repr(self)
         if not hasattr(self, "duality_gap_"):
             return diagram
@@ -268,7 +268,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         start, end, rest = diagram.rpartition("</body>")
         return start + table + end + rest
 
-    # scikit-learn ≥ 1.7 calls `_html_repr` by itself; 1.6 needs the two methods below.
+    # scikit-learn ≥ 1.7 calls `_html_repr` itself; 1.6 needs the two methods below.
     def _repr_html_inner(self) -> str:
         return self._html_repr()
 
@@ -278,7 +278,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 
 def check_size(X: Any) -> None:
-    """Raise if samples are so large that squared distances would overflow."""
+    """Raise an error if samples are so large that squared distances would overflow."""
     values = X.data if issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))  # without a copy
     if largest > LARGEST:
@@ -286,15 +286,15 @@ def check_size(X: Any) -> None:
 
 
 def n_axes(X: Any) -> int:
-    """Return the number of axes of an array, a table, or what can become an array."""
+    """Return the number of axes of an array, a table, or an object that converts to an array."""
     try:
         return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
     except ValueError:
-        return 0  # rows of different lengths; the checks that follow say so
+        return 0  # rows of different lengths, reported by later checks
 
 
 def fitted_attributes(learner: Any) -> dict[str, Any]:
-    """Return what a learner has learned: its attributes whose names end with an underscore."""
+    """Return the fitted attributes of a learner: those whose names end with an underscore."""
     return {name: value for name, value in vars(learner).items() if name.endswith("_")}
 
 
@@ -310,21 +310,21 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
     """Return the share of each feature in the total variance of X Lᵀ; equal shares if the variance is zero.
 
     The total variance tr(L Cov(X) Lᵀ) is the sum over features j of (W Cov(X))_jj. A term is negative if
-    other features cancel the effect of feature j; it then counts as zero. Samples may be weighted.
+    other features cancel the effect of feature j; it then counts as zero. Samples can be weighted.
     """
     n_samples, n_features = X.shape
     weight = np.ones(n_samples) if weight is None else weight
-    # The diagonal of W XᵀX without forming XᵀX. The factor 1/n cancels in the shares.
+    # The diagonal of W XᵀX, without forming XᵀX. The factor 1/n cancels in the shares.
     if isinstance(components, LowRankPlusDiagonal):
         diagonal = components.gram().scatter_diagonal(X, weight)
     elif issparse(X):
         L, zeros, one = components, np.zeros(n_features), np.eye(len(components))
         diagonal = LowRankPlusDiagonal(zeros, L.T, one, L.T).scatter_diagonal(X, weight)
     else:
-        # In units in which no product overflows: the shares do not depend on them.
+        # Choose units in which no product overflows; the shares do not depend on them.
         X, components = of_unit_size(X), of_unit_size(components)
         centered = X - np.average(X, axis=0, weights=weight)
-        # With few samples W is not formed either.
+        # With few samples, W is not formed either.
         few = 2 * n_samples < n_features
         product = centered @ components.T @ components if few else centered @ (components.T @ components)
         diagonal = np.einsum("ij,ij->j", product, centered * weight[:, None])
@@ -334,6 +334,6 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
 
 
 def of_unit_size(X: Array) -> Array:
-    """Return X divided by its largest absolute entry, so that squares neither vanish nor overflow."""
+    """Return X divided by its largest absolute entry, so that squares neither underflow nor overflow."""
     largest = np.abs(X).max()
     return X / largest if largest > 0.0 else X

@@ -1,4 +1,4 @@
-"""The shared base of learners that are fitted to pairs: they predict whether two samples are similar."""
+"""Base of learners fitted to pairs, which predict whether two samples are similar."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
 class PairClassifier(ClassifierMixin, MetricLearner):
-    """A classifier of pairs by their distance under a learned metric; the names are those of metric-learn.
+    """A classifier of pairs by their learned distance; names are those of metric-learn.
 
-    A subclass has a parameter `preprocessor`. It checks its parameters (`_check_parameters`) and learns
-    (`_learn`); at last `fit` chooses the threshold.
+    A subclass has a parameter `preprocessor`, checks its parameters (`_check_parameters`) and learns
+    (`_learn`). Then `fit` chooses the threshold.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at most this far apart are predicted as similar.
+        Pairs with at most this distance are predicted as similar.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     """
@@ -49,14 +49,14 @@ class PairClassifier(ClassifierMixin, MetricLearner):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise if a parameter is wrong."""
+        """Raise an error if a parameter is not valid."""
 
     @abstractmethod
     def _learn(self, X: Array, similar: NDArray[np.bool_], weight: Array) -> None:
         """Learn from pairs of positive weight; rows 2k and 2k + 1 of X are the samples of pair k."""
 
     def _check_features(self, X: Any) -> None:
-        """Raise unless pairs have the features of the last step of an incremental fit."""
+        """Raise an error unless pairs have the features of the last step of an incremental fit."""
         check_pair_array(self._samples(X), self.n_features_in_)
 
     def fit(
@@ -71,10 +71,10 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         y : array of shape (n_pairs,)
             +1 for similar pairs, −1 for dissimilar ones.
         sample_weight : array of shape (n_pairs,), optional
-            How often each pair counts; once by default.
+            Weight of each pair; 1 by default.
         calibration_params : dict, optional
-            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, which say what the best
-            threshold is. By default it has the best accuracy.
+            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, the criterion for the
+            best threshold. The default is the best accuracy.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         calibration = check_calibration_params(calibration_params)
         self._check_parameters()
         weight = check_pair_weight(sample_weight, len(pairs), "sample_weight")
-        # A pair without weight must not move the percentiles or the threshold.
+        # Pairs without weight must not affect the percentiles or the threshold.
         pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
         X = pairs.reshape(-1, pairs.shape[2])
         self.n_features_in_ = X.shape[1]
@@ -93,7 +93,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         return self
 
     def _check_pairs(self, pairs: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
-        """Return pairs of samples and which of them are similar; raise if they are invalid."""
+        """Return pairs of samples and which of them are similar; raise an error if they are invalid."""
         samples = self._samples(pairs)
         return samples, _check_signs(y, len(samples))
 
@@ -133,7 +133,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         return super().transform(X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """Learn a metric from pairs, and return the pairs in the space in which it is Euclidean.
+        """Learn a metric from pairs, and map the pairs to the space in which it is Euclidean.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
     def decision_function(self, pairs: Any) -> Array:
         """Return minus the learned distance of each pair, so that larger means more similar.
 
-        Pairs of at least minus `threshold_` are predicted as similar.
+        Pairs with at least minus `threshold_` are predicted as similar.
 
         Parameters
         ----------
@@ -195,18 +195,18 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         y : array of shape (n_pairs,)
             +1 for similar pairs, −1 for dissimilar ones.
         sample_weight : array of shape (n_pairs,), optional
-            How often each pair counts; once by default.
+            Weight of each pair; 1 by default.
         """
         scores = self.decision_function(X)
         return float(roc_auc_score(_check_signs(y, len(scores)), scores, sample_weight=sample_weight))
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set the threshold yourself.
+        """Set the threshold manually.
 
         Parameters
         ----------
         threshold : float
-            Distance up to which pairs are predicted as similar.
+            Largest distance of pairs that are predicted as similar.
 
         Returns
         -------
@@ -229,12 +229,12 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         y : array of shape (n_pairs,)
             +1 for similar pairs, −1 for dissimilar ones.
         strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
-            What to maximize: the accuracy; the F-score; the true positive rate if the true negative rate must
-            be at least `min_rate`; or the true negative rate if the true positive rate must be.
+            What to maximize: the accuracy; the F-score; the true positive rate, with a true negative rate of
+            at least `min_rate`; or the true negative rate, with a true positive rate of at least `min_rate`.
         min_rate : float, optional
             Required for "max_tpr" and "max_tnr", between 0 and 1.
         beta : float
-            Weight of the recall in "f_beta"; 0 leaves the precision alone.
+            Weight of the recall in "f_beta"; with 0, only the precision counts.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
 
 
 def check_calibration_params(params: Any) -> dict[str, Any]:
-    """Return arguments for `best_threshold`; raise if they are not valid."""
+    """Return arguments for `best_threshold`; raise an error if they are not valid."""
     params = {} if params is None else params
     known = ("strategy", "min_rate", "beta")
     if not isinstance(params, Mapping) or not set(params) <= set(known):
@@ -263,7 +263,7 @@ def _check_signs(y: Any, n_pairs: int) -> NDArray[np.bool_]:
 
 
 def check_calibration(strategy: Any = "accuracy", min_rate: Any = None, beta: Any = 1.0) -> None:
-    """Raise unless these are valid parameters of `best_threshold`."""
+    """Raise an error unless these are valid parameters of `best_threshold`."""
     if strategy not in STRATEGIES:
         raise ValueError(f"`strategy` must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
     if strategy.startswith("max_") and min_rate is None:
@@ -281,7 +281,7 @@ def best_threshold(
     beta: float = 1.0,
     weight: Array | None = None,
 ) -> float:
-    """Return the best threshold on the distances of given pairs.
+    """Return the best threshold for the distances of given pairs.
 
     Parameters
     ----------
@@ -290,31 +290,31 @@ def best_threshold(
     similar : array of bool of shape (n_pairs,)
         Which pairs are similar. Pairs up to the threshold are predicted as similar.
     strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
-        What to maximize: the accuracy; the F-score; the true positive rate if the true negative rate must be
-        at least `min_rate`; or the true negative rate if the true positive rate must be.
+        What to maximize: the accuracy; the F-score; the true positive rate, with a true negative rate of at
+        least `min_rate`; or the true negative rate, with a true positive rate of at least `min_rate`.
     min_rate : float, optional
         Required for "max_tpr" and "max_tnr".
     beta : float
-        Weight of the recall in "f_beta"; 0 leaves the precision alone.
+        Weight of the recall in "f_beta"; with 0, only the precision counts.
     weight : array of shape (n_pairs,), optional
-        How often each pair counts; once by default.
+        Weight of each pair; 1 by default.
 
     Returns
     -------
     float
-        Half-way between two neighboring distances.
+        Halfway between two neighboring distances.
     """
     check_calibration(strategy, min_rate, beta)
     least = 0.0 if min_rate is None else float(min_rate)
     order = np.argsort(distance, kind="stable")
     sorted_distance = distance[order]
-    # Entry k of each array: if the k nearest pairs are called similar. No cut is between equal distances.
+    # Entry k of each array: the k nearest pairs are called similar. Equal distances are never separated.
     counts = (np.ones(len(order)) if weight is None else weight)[order]
     hits = np.concatenate([[0.0], np.cumsum(counts * similar[order])])
     calls = np.concatenate([[0.0], np.cumsum(counts)])
     cuts = np.concatenate([[True], np.diff(sorted_distance) > 0.0, [True]])
     n_similar, n_dissimilar = hits[-1], calls[-1] - hits[-1]
-    tpr = hits / (n_similar or 1.0)  # without similar pairs the rate is 0, not undefined
+    tpr = hits / (n_similar or 1.0)  # without similar pairs, the rate is 0, not undefined
     tnr = 1.0 - (calls - hits) / (n_dissimilar or 1.0)
     if strategy == "accuracy":
         score = hits + n_dissimilar - (calls - hits)
@@ -326,10 +326,10 @@ def best_threshold(
     else:
         score = np.where(tpr >= least, tnr, -1.0)
     score = np.where(cuts, score, -np.inf)
-    # Of equally good cuts, the one with the better other rate: more pairs are called similar, or fewer.
+    # Of equally good cuts, take the one with the better other rate: more pairs similar, or fewer.
     prefer_more = strategy in ("f_beta", "max_tnr")
     k = len(score) - 1 - int(np.argmax(score[::-1])) if prefer_more else int(np.argmax(score))
-    # The ends of the range have only one neighboring distance: 1 stands in for the gap to the other.
+    # The ends of the range have only one neighboring distance; 1 replaces the gap to the other.
     below = sorted_distance[k - 1] if k else sorted_distance[0] - 1.0
     above = sorted_distance[k] if k < len(order) else sorted_distance[-1] + 1.0
     return float(0.5 * (below + above)) if k else float(below)

@@ -1,4 +1,4 @@
-"""Pictures of a learned metric: nearest neighbors before and after, and the importances of features."""
+"""Plots of a learned metric: nearest neighbors before and after, and feature importances."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#8C613C", "#7F3C8D", "#999933", "#000000", "#882255"),
 )
-_MARKERS = "o^sDvPX*p"  # one less than colors, so that no two of 90 classes look the same
+_MARKERS = "o^sDvPX*p"  # one fewer than colors, so that no two of 90 classes look the same
 _WRONG = "#D55E00"
-_MOST_CLASSES = 20  # that a legend names
+_MOST_CLASSES = 20  # named in a legend
 _MANY_SAMPLES = 300  # with more, markers are smaller
 
 
 def draw_neighbors(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int) -> Any:
-    """Draw samples of several spaces in two principal axes each, joined to their nearest neighbors.
+    """Draw the samples of several spaces in two principal axes each, with lines to nearest neighbors.
 
     Parameters
     ----------
     axes : sequence of matplotlib Axes, or None
-        One per space; None makes a new figure.
+        One per space; None means a new figure.
     spaces : sequence of array of shape (n_samples, n_dimensions)
         The samples before and after the transformation.
     y : array of shape (n_samples,)
@@ -58,7 +58,7 @@ def _draw_lines(ax: Any, plane: Array, near: Indices, wrong: NDArray[np.bool_]) 
     from matplotlib.collections import LineCollection
 
     pairs = np.stack(np.broadcast_arrays(np.arange(len(near))[:, None], near), axis=-1)
-    # Wrong neighbors are also thicker and dashed, so that they stand out without colors.
+    # Lines to wrong neighbors are also thicker and dashed, so that they stand out without colors.
     kinds = (
         (~wrong, {"colors": "0.6", "linewidths": 0.6, "label": "same class"}),
         (wrong, {"colors": _WRONG, "linewidths": 1.6, "linestyles": "--", "label": "other class"}),
@@ -90,7 +90,7 @@ def nearest(Z: Array, n_neighbors: int) -> Indices:
 
 
 def principal_plane(Z: Array) -> Array:
-    """Return the samples in their two principal axes; the second is zero if there is only one dimension."""
+    """Project samples on their two principal axes; the second is zero if there is only one dimension."""
     centered = Z - Z.mean(axis=0)
     U, spread, axes = np.linalg.svd(centered, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])  # the same on every machine
@@ -107,12 +107,12 @@ def draw_importances(
     n_features: int,
     whole: str = "variance after the transformation",
 ) -> Any:
-    """Draw the largest importances as bars, with a line at the share that all features would have if equal.
+    """Draw the largest importances as bars, with a line at the share of equally important features.
 
     Parameters
     ----------
     ax : matplotlib Axes or None
-        Where to draw; None makes a new figure.
+        Where to draw; None means a new figure.
     importances : array of shape (n_features,)
         Shares that sum to one.
     names : sequence of str
@@ -120,12 +120,12 @@ def draw_importances(
     n_features : int
         Number of bars.
     whole : str
-        What they are shares of.
+        The total of which they are shares.
 
     Returns
     -------
     matplotlib Axes
-        The axes with the plot.
+        The axes of the plot.
     """
     shown = np.argsort(-importances, kind="stable")[:n_features]
     ax = new_axes(6.4, 1.2 + 0.25 * len(shown)) if ax is None else ax

@@ -1,4 +1,4 @@
-"""Samples and their scatter matrices: copies, regularization, inverse roots, whitening, sums over pairs."""
+"""Scatter matrices of samples: copies, regularization, inverse roots, whitening, sums over pairs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from geodual.arrays import Array, Indices
 
 from .maps import LARGEST, LowRankPlusDiagonal
 
-_FLOOR = 1e-8  # times the largest eigenvalue: smaller eigenvalues are raised to this
-_SMALLEST = 1e-150  # the square of a smaller number may vanish
+_FLOOR = 1e-8  # times the largest eigenvalue; smaller eigenvalues are raised to this
+_SMALLEST = 1e-150  # the square of a smaller number may underflow
 _ROUNDING = 64.0 * float(np.finfo(float).eps)  # relative rounding error of a mean, with a safety factor
 
 
 def centered(X: Array) -> Array:
-    """Return X minus its mean; features that vary only by rounding errors become zero."""
+    """Center X; features that vary only by rounding errors become zero."""
     result = X - X.mean(axis=0)
     result[:, ~varying(np.abs(result).max(axis=0), np.abs(X).max(axis=0))] = 0.0
     return np.asarray(result)
 
 
 def varying(deviation: Array, size: Array) -> NDArray[np.bool_]:
-    """Tell which features vary by more than rounding errors; raise if there are none, or if they are extreme.
+    """Return which features vary beyond rounding errors; raise an error if none do, or they are extreme.
 
     Parameters
     ----------
@@ -43,33 +43,33 @@ def varying(deviation: Array, size: Array) -> NDArray[np.bool_]:
 
 
 def without_rounding(deviation: Array, X: Array) -> Array:
-    """Return deviations of samples X from means, in which features that are only rounding errors are zero."""
+    """Return deviations of samples X from means, with features that are only rounding errors set to zero."""
     varies = np.abs(deviation).max(axis=0, initial=0.0) > _ROUNDING * np.abs(X).max(axis=0, initial=0.0)
     return np.asarray(deviation * varies)
 
 
 def standing_for(covariance: Array) -> Array:
-    """Return 2 n samples with this covariance and mean zero, n being the number of features.
+    """Return 2 n samples with this covariance and mean zero, where n is the number of features.
 
-    They stand for samples that are not in memory, for all that depends on their covariance only.
+    They replace samples that are not in memory wherever only the covariance matters.
     """
     scales = feature_scales(covariance)
-    # In equal units, so that features of small scatter keep their digits.
+    # In equal units, so that features with small scatter keep their digits.
     spectrum, basis = np.linalg.eigh(covariance / np.outer(scales, scales))
     root = (basis * np.sqrt(np.maximum(spectrum, 0.0))).T * scales
-    root[:, np.diag(covariance) == 0.0] = 0.0  # constant features stay so, without rounding errors
+    root[:, np.diag(covariance) == 0.0] = 0.0  # keep constant features constant, without rounding errors
     return np.asarray(np.vstack([root, -root]) * np.sqrt(len(root) - 0.5))  # half of the divisor 2 n − 1
 
 
 def distinct_rows(X: Any) -> tuple[Indices, Indices]:
-    """Return the numbers of the first of all equal rows, and for each row the position of its equal there.
+    """Return the row numbers of first occurrences, and for each row the position of its equal among them.
 
     X is an array, or a sparse array by rows.
     """
     if issparse(X):
         return _distinct_sparse_rows(X)
-    rows = np.ascontiguousarray(X) + 0.0  # turns −0.0 into 0.0, which has other bytes
-    # Rows as strings of bytes are sorted much faster than rows of numbers.
+    rows = np.ascontiguousarray(X) + 0.0  # turns −0.0 into 0.0, which has different bytes
+    # Byte strings sort much faster than rows of numbers.
     strings = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     _, first, place = np.unique(strings, return_index=True, return_inverse=True)
     return first, place.ravel()
@@ -87,20 +87,20 @@ def _distinct_sparse_rows(X: Any) -> tuple[Indices, Indices]:
 
 
 def feature_scales(scatter: Array) -> Array:
-    """Return the root of the diagonal of a scatter matrix; constant features get the largest root."""
+    """Return the square root of the diagonal of a scatter matrix; constant features get the largest one."""
     scales = np.sqrt(np.diag(scatter))
     return np.where(scales > 0.0, scales, scales.max())
 
 
 def raised_spectrum(scatter: Array, largest: float | None = None) -> tuple[Array, Array]:
-    """Return eigenvalues of a scatter matrix, raised to at least 1e-8 of the largest, and eigenvectors.
+    """Return the eigenvalues of a scatter matrix, raised to at least 1e-8 of the largest, and eigenvectors.
 
     Parameters
     ----------
     scatter : array of shape (n_features, n_features)
         A positive semidefinite matrix, in units in which all features scatter equally.
     largest : float, optional
-        Stands in for the largest eigenvalue if the matrix is zero.
+        Replaces the largest eigenvalue if the matrix is zero.
     """
     spectrum, basis = np.linalg.eigh(scatter)
     return np.maximum(spectrum, raised_floor(spectrum, largest)), basis
@@ -113,7 +113,7 @@ def raised_floor(spectrum: Array, largest: float | None = None) -> float:
 
 
 def inverse_root(scatter: Array) -> Array:
-    """Return M with MᵀM the inverse of a scatter matrix; its rows are sorted by falling scatter.
+    """Return M with MᵀM the inverse of a scatter matrix; its rows are sorted by decreasing scatter.
 
     A (nearly) singular matrix is regularized in units in which all features scatter equally.
     """
@@ -123,12 +123,12 @@ def inverse_root(scatter: Array) -> Array:
 
 
 def inverse_root_in_span(V: Array, n_rows: int) -> Array:
-    """Return the first rows of `inverse_root` of VᵀV, without a matrix of its size, if V has fewer rows.
+    """Return the first rows of `inverse_root` of VᵀV without forming VᵀV, for V with few rows.
 
     Parameters
     ----------
     V : array of shape (n_samples, n_features)
-        A root of the scatter matrix.
+        A square root of the scatter matrix.
     n_rows : int
         Number of rows of the result.
     """
@@ -142,7 +142,7 @@ def inverse_root_in_span(V: Array, n_rows: int) -> Array:
 def _outside(basis: Array, n_columns: int) -> Array:
     """Return orthonormal directions orthogonal to the columns of a basis."""
     n_features, n_inside = basis.shape
-    # The columns after those of the basis, of the orthogonal factor that `qr` would form as a whole.
+    # The last columns of the full orthogonal factor, which `qr` would form as a whole.
     reflectors, scales = np.linalg.qr(basis, mode="raw")
     columns = np.zeros((n_features, n_inside + n_columns), order="F")
     columns[:, :n_inside] = reflectors.T
@@ -150,11 +150,11 @@ def _outside(basis: Array, n_columns: int) -> Array:
 
 
 def low_rank_inverse_root(V: Array) -> LowRankPlusDiagonal:
-    """Return M with MᵀM the regularized inverse of VᵀV, as in `inverse_root`, which is never formed.
+    """Return M with MᵀM the regularized inverse of VᵀV, as in `inverse_root`, without forming it.
 
     In units T⁻¹ in which all features scatter equally, let B be the eigenvectors in the span of the rows of
-    V, s their raised eigenvalues, and f the floor, which all other eigenvalues are raised to. Then
-    M = (f^-½ I + B (s^-½ − f^-½) Bᵀ) T.
+    V, s their raised eigenvalues, and f the floor to which all other eigenvalues are raised. Then M = (f^-½ I
+    + B (s^-½ − f^-½) Bᵀ) T.
     """
     scales, spectrum, basis, floor = raised_factors(V)
     outside = 1.0 / np.sqrt(floor)
@@ -163,10 +163,10 @@ def low_rank_inverse_root(V: Array) -> LowRankPlusDiagonal:
 
 
 def raised_factors(V: Array) -> tuple[Array, Array, Array, float]:
-    """Return scales of the features, and the raised spectrum of the scatter matrix VᵀV in these units.
+    """Return scales of the features, and the raised spectrum of VᵀV in these units.
 
-    Only eigenvectors in the span of the rows of V are computed. All other eigenvalues are zero, so they are
-    raised to the floor.
+    Only eigenvectors in the span of the rows of V are computed. All other eigenvalues are zero, and raised to
+    the floor.
 
     Returns
     -------
@@ -187,9 +187,9 @@ def raised_factors(V: Array) -> tuple[Array, Array, Array, float]:
 
 
 def whitened(Z: Array) -> tuple[Array, Array]:
-    """Return centered samples in coordinates in which their covariance is I, and the map to these.
+    """Return centered samples in coordinates in which their covariance is I, and the map to them.
 
-    The number of coordinates is the rank of the samples, with features in equal units.
+    The number of coordinates is the rank of the samples with features in equal units.
 
     Returns
     -------
@@ -199,23 +199,23 @@ def whitened(Z: Array) -> tuple[Array, Array]:
         The map.
     """
     scales = np.sqrt(np.einsum("ij,ij->j", Z, Z) / len(Z))
-    scales[scales == 0.0] = np.inf  # constant features become zero and take no part
+    scales[scales == 0.0] = np.inf  # constant features become zero and have no effect
     U, spread, axes = np.linalg.svd(Z / scales, full_matrices=False)
     rank = int((spread > _ROUNDING * max(Z.shape) * spread[0]).sum())
-    size = np.sqrt(len(Z))  # singular vectors have length 1, whitened columns have mean square 1
+    size = np.sqrt(len(Z))  # singular vectors have length 1; whitened columns have mean square 1
     return U[:, :rank] * size, axes[:rank] / scales * (size / spread[:rank, None])
 
 
 def oriented(components: Array) -> Array:
-    """Return rows with their largest entry positive, so that signs are the same on every machine."""
+    """Flip rows so that the largest entry is positive, for the same signs on every machine."""
     largest = np.abs(components).argmax(axis=1)
     return components * np.where(components[np.arange(len(components)), largest] < 0.0, -1.0, 1.0)[:, None]
 
 
 def pair_scatters(X: Array, labels: NDArray[np.intp], weight: Array) -> tuple[Array, Array]:
-    r"""Return the sums of (x − x′)(x − x′)ᵀ over all pairs within a class, and over all pairs of two classes.
+    r"""Return the sums of (x − x′)(x − x′)ᵀ over all pairs within classes, and over pairs between classes.
 
-    With the weight n_c, the mean m_c and the scatter T_c about the mean of class c, and n and m of all
+    With the weight n_c, the mean m_c and the scatter T_c about the mean of class c, and n and m for all
     samples,
 
     .. math:: S = \sum_c n_c T_c, \qquad
@@ -228,7 +228,7 @@ def pair_scatters(X: Array, labels: NDArray[np.intp], weight: Array) -> tuple[Ar
     labels : array of int
         Classes.
     weight : array of shape (n_samples,)
-        Weights of the samples. Each pair counts once, with the product of the weights of its samples.
+        Weights of the samples. Each pair counts once, with the product of its samples' weights.
     """
     totals, sums = class_sums(X, labels, weight, int(labels.max()) + 1)
     means = class_means(totals, sums)
@@ -237,23 +237,23 @@ def pair_scatters(X: Array, labels: NDArray[np.intp], weight: Array) -> tuple[Ar
 
 
 def class_sums(X: Array, labels: NDArray[np.intp], weight: Array, n_classes: int) -> tuple[Array, Array]:
-    """Return the total weight and the weighted sum of the samples of each class; parts add up."""
+    """Return the total weight and the weighted sum of samples of each class, which add up over parts."""
     members = [labels == c for c in range(n_classes)]
     sums = [weight[rows] @ X[rows] for rows in members]
     return np.bincount(labels, weight, minlength=n_classes).astype(float), np.array(sums)
 
 
 def class_means(totals: Array, sums: Array) -> Array:
-    """Return the mean of each class; zero for a class of weight zero, which has no mean."""
+    """Return the mean of each class; zero for a class of weight zero."""
     return sums / np.where(totals > 0.0, totals, 1.0)[:, None]
 
 
 def scatter_sums(
     X: Array, labels: NDArray[np.intp], weight: Array, totals: Array, means: Array
 ) -> tuple[Array, Array]:
-    """Return Σ n_c T_c and Σ (n − n_c) T_c of some samples, with the scatter T_c of class c around its mean.
+    """Return Σ n_c T_c and Σ (n − n_c) T_c of some samples, with the scatter T_c about the mean of class c.
 
-    The weights n_c and the means are those of all samples, by label, so that sums over parts of the samples,
+    The weights n_c and the means, by label, are those of all samples, so that sums over parts of the samples,
     such as those on the workers of a cluster, add up; see `pair_scatters`.
     """
     S, D = (np.zeros((X.shape[1], X.shape[1])) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Pairs and other tuples of samples: their checks, their differences, and looking samples up by index."""
+"""Pairs and other tuples of samples: checks, differences, and samples given by index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .maps import LARGEST
 
 
 def pair_differences(pairs: Any, n_features: int) -> Any:
-    """Return the differences of the samples of pairs: an array, or a sparse array for two sparse arrays."""
+    """Return the differences between the samples of pairs; sparse for two sparse arrays."""
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(issparse, pairs)):
         first, second = pairs
         if first.shape != second.shape or first.shape[1] != n_features or not first.shape[0]:
@@ -30,7 +30,7 @@ def pair_differences(pairs: Any, n_features: int) -> Any:
 
 
 def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
-    """Return pairs of samples as an array of shape (n_pairs, 2, n_features); raise if they are invalid."""
+    """Return pairs as an array of shape (n_pairs, 2, n_features); raise an error if they are invalid."""
     array = real_array(pairs, "pairs")
     if array.ndim != 3 or array.shape[1] != 2 or not array.size:
         raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
@@ -50,7 +50,7 @@ def _check_entries(entries: Array) -> None:
 
 
 def check_reach(array: Array, name: str) -> None:
-    """Raise if entries of tuples of samples are so large that squared distances may overflow."""
+    """Raise an error if entries of tuples of samples are so large that squared distances may overflow."""
     largest = float(np.abs(array).max(initial=0.0))
     if largest > LARGEST:
         raise ValueError(
@@ -67,7 +67,7 @@ def look_up(preprocessor: Any, indices: Any) -> Array:
     preprocessor : array of shape (n_samples, n_features) or callable
         The samples, or a function from an array of indices to an array with one sample per row.
     indices : array of any shape
-        Row numbers, or whatever the function takes.
+        Row numbers, or arguments of the function.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def look_up(preprocessor: Any, indices: Any) -> Array:
     """
     indices = np.asarray(indices)
     if preprocessor is None:
-        raise ValueError("Indices of samples need `preprocessor`; give it the samples or a function.")
+        raise ValueError("Indices of samples need `preprocessor`; set it to the samples or a function.")
     if callable(preprocessor):
         samples = _as_samples(preprocessor(indices.ravel()))
         if len(samples) != indices.size:
@@ -94,7 +94,7 @@ def _as_samples(values: Any) -> Array:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"`preprocessor` must give numbers: {error}.") from None
+        raise ValueError(f"`preprocessor` must return numbers: {error}.") from None
     if array.ndim != 2:
-        raise ValueError(f"`preprocessor` must give samples as rows of a table, got shape {array.shape}.")
+        raise ValueError(f"`preprocessor` must return samples as rows of a table, got shape {array.shape}.")
     return array

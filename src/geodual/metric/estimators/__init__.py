@@ -1,1 +1,1 @@
-"""The metric learners: parameters, documentation, and how each builds its program."""
+"""The metric learners: their parameters, documentation, and programs."""

@@ -30,22 +30,22 @@ from ..program.logdet_program import LogDetProgram
 from ..program.space import choose_space
 from ..terms.comparison_term import ComparisonTerm
 
-_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of margins between these neither under- nor overflow
+_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of margins in this range neither underflow nor overflow
 
 
 class ComparisonLearner(MetricLearner):
-    """Base of the learners that minimize ½ D(W, W₀) + Σ φ(d(a, b) − d(c, d)) over comparisons.
+    """Base of learners that minimize ½ D(W, W₀) + Σ φ(d(a, b) − d(c, d)) over comparisons.
 
-    A comparison is a tuple of samples: a triplet (a, p, n) says that a is nearer to p than to n, a quadruplet
-    (a, b, c, d) that a is nearer to b than c to d. The names are those of metric-learn. A subclass has the
-    attributes below.
+    A comparison is a tuple of samples: a triplet (a, p, n) means that a is closer to p than to n; a
+    quadruplet (a, b, c, d) means that a is closer to b than c is to d. Names are those of metric-learn. A
+    subclass has the attributes below.
 
     Attributes
     ----------
     _places : tuple of int
-        The positions in a tuple of the two samples of the near pair, and of the two of the far pair.
+        The positions in a tuple of the two samples of the near pair, then of the far pair.
     _what : str
-        What error messages call the tuples.
+        Name of the tuples in error messages.
     """
 
     _needs_target = False
@@ -80,9 +80,9 @@ class ComparisonLearner(MetricLearner):
         tuples : array of shape (n_tuples, 3 or 4, n_features), or (n_tuples, 3 or 4) with a preprocessor
             Triplets or quadruplets of samples or of indices.
         y : array of shape (n_tuples,), optional
-            +1 for comparisons that hold, −1 for those that hold the other way round. All hold by default.
+            +1 for comparisons that hold, −1 for reversed ones. By default, all hold.
         sample_weight : array of shape (n_tuples,), optional
-            How often each comparison counts; once by default.
+            Weight of each comparison; 1 by default.
 
         Returns
         -------
@@ -92,11 +92,11 @@ class ComparisonLearner(MetricLearner):
         signs = self._signs(y, len(samples))
         self._check_parameters()
         weight = check_pair_weight(sample_weight, len(samples), "sample_weight")
-        # A comparison without weight must not move the covariance or the margin.
+        # Comparisons without weight must not affect the covariance or the margin.
         samples, signs, weight = samples[weight > 0.0], signs[weight > 0.0], weight[weight > 0.0]
         n_tuples, size, n_features = samples.shape
         rows = np.arange(n_tuples * size).reshape(n_tuples, size)[:, self._places]
-        # A comparison that holds the other way round: its pairs change places.
+        # In a reversed comparison, the pairs change places.
         indices = np.where(signs[:, None] > 0.0, rows, rows[:, [2, 3, 0, 1]])
         self.n_features_in_ = n_features
         self._fit(samples.reshape(-1, n_features), np.repeat(weight, size), indices, weight)
@@ -126,14 +126,14 @@ class ComparisonLearner(MetricLearner):
                 )
 
     def _fit(self, X: Array, sample_weight: Array, indices: Indices, weight: Array) -> None:
-        """Solve the program of the comparisons, and keep the metric with its certificate."""
+        """Solve the program for the comparisons, and store the metric with its certificate."""
         n_features = X.shape[1]
         with blas_threads_for(product_operations(len(X), n_features, min(X.shape))):
             space = choose_space(self.prior, X, sample_weight)
         with blas_threads_for(chunk_operations(space.X.shape[1])):
             mean = _mean_squared_distance(space.Z, indices, weight)
             self.margin_ = mean if self.margin is None else float(self.margin)
-            # [t + μ]₊²/2ρ: as if all comparisons were similar pairs of distance t with the bound −μ.
+            # [t + μ]₊²/2ρ, as if all comparisons were similar pairs with distance t and bound −μ.
             loss = SquaredHinge.weighted(
                 -self.margin_, -self.margin_, self.C / float(weight.sum()), self.alpha
             )
@@ -166,7 +166,7 @@ class ComparisonLearner(MetricLearner):
         return array
 
     def _signs(self, y: Any, n_tuples: int) -> Array:
-        """Return +1 for comparisons that hold and −1 for those that hold the other way round."""
+        """Return +1 for comparisons that hold and −1 for reversed ones."""
         if y is None:
             return np.ones(n_tuples)
         y = np.asarray(y)
@@ -198,14 +198,14 @@ class ComparisonLearner(MetricLearner):
         return super().transform(X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """Learn a metric from comparisons, and return them in the space in which it is Euclidean.
+        """Learn a metric from comparisons, and map them to the space in which it is Euclidean.
 
         Parameters
         ----------
         X : array of shape (n_tuples, n, n_features), or (n_tuples, n) with a preprocessor
             Tuples of samples or of indices.
         y : array of shape (n_tuples,), optional
-            +1 for comparisons that hold, −1 for those that hold the other way round. All hold by default.
+            +1 for comparisons that hold, −1 for reversed ones. By default, all hold.
         **fit_params
             Further arguments of `fit`.
 
@@ -231,7 +231,7 @@ class ComparisonLearner(MetricLearner):
         return super().pair_distance(look_up(self.preprocessor, pairs) if n_axes(pairs) == 2 else pairs)
 
     def decision_function(self, X: Any) -> Array:
-        """Return how much larger the distance of the far pair is than that of the near pair.
+        """Return the distance of the far pair minus that of the near pair.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class ComparisonLearner(MetricLearner):
         return self.pair_distance(ends[:, 2:]) - self.pair_distance(ends[:, :2])
 
     def predict(self, X: Any) -> Array:
-        """Return +1 if the near pair is nearer than the far pair, and −1 otherwise.
+        """Return +1 if the near pair is closer than the far pair, and −1 otherwise.
 
         Parameters
         ----------
@@ -253,16 +253,16 @@ class ComparisonLearner(MetricLearner):
         return np.where(self.decision_function(X) > 0.0, 1, -1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of the comparisons that are predicted correctly.
+        """Return the share of comparisons that are predicted correctly.
 
         Parameters
         ----------
         X : array of shape (n_tuples, n, n_features), or (n_tuples, n) with a preprocessor
             Tuples of samples or of indices.
         y : array of shape (n_tuples,), optional
-            +1 for comparisons that hold, −1 for those that hold the other way round. All hold by default.
+            +1 for comparisons that hold, −1 for reversed ones. By default, all hold.
         sample_weight : array of shape (n_tuples,), optional
-            How often each comparison counts; once by default.
+            Weight of each comparison; 1 by default.
         """
         predicted = self.predict(X)
         weight = check_pair_weight(sample_weight, len(predicted), "sample_weight")
@@ -270,7 +270,7 @@ class ComparisonLearner(MetricLearner):
 
 
 def _mean_squared_distance(Z: Array, indices: Indices, weight: Array) -> float:
-    """Return the weighted mean over both pairs of all comparisons; raise if there is no distance to learn."""
+    """Return the weighted mean over both pairs of all comparisons; raise an error if all are equal."""
     near, far = Z[indices[:, 0]] - Z[indices[:, 1]], Z[indices[:, 2]] - Z[indices[:, 3]]
     squares = np.einsum("kf,kf->k", near, near) + np.einsum("kf,kf->k", far, far)
     mean = 0.5 * float(np.average(squares, weights=weight))
@@ -282,10 +282,10 @@ def _mean_squared_distance(Z: Array, indices: Indices, weight: Array) -> float:
 
 
 class TripletRPDML(ComparisonLearner):
-    r"""`RPDML` for triplets: a sample is nearer to a second sample than to a third.
+    r"""`RPDML` for triplets: a sample is closer to a second sample than to a third.
 
-    Choose it if you know comparisons instead of classes ("this song is more like that one than like
-    the other"). With a margin :math:`\mu` and squared distances :math:`d_W`, it solves
+    Choose it if you have comparisons instead of classes ("this song is more like that one than like the
+    other"). With a margin :math:`\mu` and squared distances :math:`d_W`, it solves
 
     .. math:: \min_{W \succ 0,\ \xi \ge 0} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
               \quad\text{s.t.}\quad d_W(a_k, p_k) + \mu \le d_W(a_k, n_k) + \mu \xi_k
@@ -306,18 +306,18 @@ class TripletRPDML(ComparisonLearner):
         W₀: the identity, the inverse covariance of the samples in the triplets (regularized if singular), or
         a given positive definite matrix.
     margin : float, optional
-        μ > 0, by which the squared distances should differ at least. By default the mean squared distance
-        under the prior of the pairs that are compared.
+        μ > 0, the smallest desired difference of the squared distances. By default, the mean squared distance
+        of the compared pairs under the prior.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up triplets given as indices: rows of an array, or a function from an array of indices to
-        an array of samples. By default triplets must be given as samples.
+        an array of samples. By default, triplets must be samples.
 
     Attributes
     ----------
@@ -330,11 +330,11 @@ class TripletRPDML(ComparisonLearner):
     margin_ : float
         μ.
     duality_gap_, objective_, dual_objective_ : float
-        The relative duality gap, the objective at W, and its lower bound for any metric.
+        The relative duality gap, the objective at W, and its lower bound over all metrics.
     n_iter_ : int
         Number of iterations.
     n_pairs_ : int
-        Number of pairs that are compared: two per triplet.
+        Number of compared pairs: two per triplet.
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the triplets) and `seconds`.
@@ -347,12 +347,12 @@ class TripletRPDML(ComparisonLearner):
     See Also
     --------
     QuadrupletRPDML : Compares the distances of any two pairs, without a common sample.
-    PairRPDML : Learns from pairs that are known to be similar or not.
+    PairRPDML : Learns from similar and dissimilar pairs.
     RPDML : Learns from class labels.
 
     Examples
     --------
-    Learn from 300 triplets of wines whose first two are of the same kind, and predict 200 others:
+    Learn from 300 triplets of wines, the first two of the same kind, and predict 200 others:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine
@@ -377,9 +377,9 @@ class TripletRPDML(ComparisonLearner):
 
 
 class QuadrupletRPDML(ComparisonLearner):
-    r"""`RPDML` for quadruplets: two samples are nearer to each other than two others.
+    r"""`RPDML` for quadruplets: two samples are closer to each other than two others.
 
-    Choose it if you can say which of two pairs is the more similar one, but not how similar a pair is.
+    Choose it if you know which of two pairs is more similar, but not how similar a pair is.
     With a margin :math:`\mu` and squared distances :math:`d_W`, it solves
 
     .. math:: \min_{W \succ 0,\ \xi \ge 0} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
@@ -402,18 +402,18 @@ class QuadrupletRPDML(ComparisonLearner):
         W₀: the identity, the inverse covariance of the samples in the quadruplets (regularized if singular),
         or a given positive definite matrix.
     margin : float, optional
-        μ > 0, by which the squared distances should differ at least. By default the mean squared distance
-        under the prior of the pairs that are compared.
+        μ > 0, the smallest desired difference of the squared distances. By default, the mean squared distance
+        of the compared pairs under the prior.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up quadruplets given as indices: rows of an array, or a function from an array of indices
-        to an array of samples. By default quadruplets must be given as samples.
+        to an array of samples. By default, quadruplets must be samples.
 
     Attributes
     ----------
@@ -426,11 +426,11 @@ class QuadrupletRPDML(ComparisonLearner):
     margin_ : float
         μ.
     duality_gap_, objective_, dual_objective_ : float
-        The relative duality gap, the objective at W, and its lower bound for any metric.
+        The relative duality gap, the objective at W, and its lower bound over all metrics.
     n_iter_ : int
         Number of iterations.
     n_pairs_ : int
-        Number of pairs that are compared: two per quadruplet.
+        Number of compared pairs: two per quadruplet.
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the quadruplets) and `seconds`.
@@ -443,13 +443,13 @@ class QuadrupletRPDML(ComparisonLearner):
     See Also
     --------
     TripletRPDML : Compares the distances of a sample to two others.
-    PairRPDML : Learns from pairs that are known to be similar or not.
+    PairRPDML : Learns from similar and dissimilar pairs.
     RPDML : Learns from class labels.
 
     Examples
     --------
-    Learn from 300 quadruplets of wines, a pair of the same kind and a pair of two kinds each, and predict 200
-    others:
+    Learn from 300 quadruplets of wines, each with a pair of the same kind and a pair of different kinds, and
+    predict 200 others:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine

@@ -1,4 +1,4 @@
-"""FeatureWeights: a weight per feature, learned from labels or numbers with a certificate."""
+"""FeatureWeights: one weight per feature, learned from labels or numbers, with a certificate."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ _DISTANCES = ("l1", "l2")
 
 
 class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Weights of features, learned from labels or numbers: which features tell near samples apart.
+    r"""Learn weights of features from labels or numbers: which features distinguish nearby samples.
 
-    Choose it to learn which features matter, or to scale them for nearest neighbors, kernels and clusters.
-    It needs a number per feature, and takes thousands of features; `NeighborRPDML` learns a whole matrix, and
-    so directions too. With `sparsity` it selects features: the weights of all others are exactly zero.
+    Choose it to learn which features matter, or to scale them for nearest neighbors, kernels and clusters. It
+    learns one number per feature, and can handle thousands of features; `NeighborRPDML` learns a whole
+    matrix, and so directions too. With `sparsity`, it selects features: the weights of all others are exactly
+    zero.
 
     The distance is :math:`d_w(x, z) = \sum_f w_f |x_f - z_f|`, or :math:`\sum_f w_f (x_f - z_f)^2`. Sample i
     would take its class from its neighbor j with the probability
@@ -65,18 +66,19 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     The first sum keeps the weights near 1. The distances are linear in w, so the program is convex.
     Neighbors and targets are found three times: under equal weights, and under weights learned with C/10 and
     0.3 C. The last fit stops when the duality gap proves that its objective is optimal to a relative error of
-    `tol`. The width is half of the mean distance of the neighbors of the class, under equal weights. Of more
-    than 10,000 samples, N = 10,000 drawn with a fixed seed ask all for their neighbors.
+    `tol`. The width is half of the mean distance of the neighbors of the class, under equal weights. With
+    more than 10,000 samples, i runs over N = 10,000 of them, drawn with a fixed seed; their neighbors come
+    from all samples.
 
-    With `sparsity` the first sum of the last fit is :math:`\sum_f [\tfrac12 (w_f - 1)^2 + \mu w_f]` with
+    With `sparsity`, the first sum of the last fit is :math:`\sum_f [\tfrac12 (w_f - 1)^2 + \mu w_f]` with
     :math:`w \ge 0`, which allows zeros.
 
-    Weights depend on the units of the features, so standardize these first.
+    Weights depend on the units of the features, so standardize the features first.
 
     Parameters
     ----------
     distance : "l1" or "l2"
-        Whether distances are sums of absolute or of squared differences. "l1" suits skewed features and
+        Whether distances are sums of absolute or squared differences. "l1" suits skewed features and
         outliers.
     C : float
         Weight of the mean loss. Larger values follow the classes more closely, smaller ones keep the weights
@@ -84,32 +86,33 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     target : "classes" or "numbers"
         Whether y holds labels, or numbers to predict.
 
-        For numbers, the class of a sample are all samples of a near number: their ranks among all numbers,
-        from 0 to 1, differ by at most 0.1. Only ranks count. With several numbers per sample, ranks may
-        differ by 0.1 in the mean over these, or by more if the class would be less than a tenth of all.
+        For numbers, the class of a sample consists of all samples with a similar number: the ranks among all
+        numbers, from 0 to 1, differ by at most 0.1. Only ranks count. With several numbers per sample, ranks
+        may differ by 0.1 on average over these, or by more if the class would contain less than a tenth of
+        all samples.
 
-        With several labels per sample, the class of a sample are those with the same set of labels. If these
-        are fewer than the similar neighbors that `pairs` asks for, sets may differ in one label, or in two,
-        and so on until there are enough.
+        With several labels per sample, the class of a sample consists of the samples with the same set of
+        labels. If they are fewer than the similar neighbors requested by `pairs`, sets may differ in one
+        label, or in two, and so on until there are enough.
     pairs : "local" or LocalPairs
-        The neighbors of each sample. "local": its 5 nearest in its class and its 15 nearest in other
-        classes; equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers.
+        The neighbors of each sample. "local": the 5 nearest in its class and the 15 nearest in other classes;
+        equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations of each of the three fits; 500 by default.
+        Maximum number of iterations of each of the three fits; 500 by default.
     verbose : int
         1 prints a line per iteration, 0 nothing.
     sparsity : float
-        If positive, weights may be exactly zero: the penalty :math:`\mu` as a share of the least one that
-        makes all weights zero; less than 1. Useful values are 0.1 to 0.7: the larger, the fewer features. 0,
-        the default, leaves all weights positive.
+        If positive, weights may be exactly zero: the penalty :math:`\mu` as a share, less than 1, of the
+        smallest one that makes all weights zero. Useful values are 0.1 to 0.7: the larger, the fewer
+        features. With 0, the default, all weights are positive.
 
     Attributes
     ----------
     weights_ : array of shape (n_features,)
-        The learned weights w. A feature that never differs between neighbors keeps the weight 1; with
-        `sparsity` it has the weight max(1 − μ, 0).
+        The learned weights w. A feature that never differs between neighbors keeps the weight 1, or max(1 −
+        μ, 0) with `sparsity`.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the mean distance of the samples from their median ("l1") or mean ("l2"). The
         shares sum to one.
@@ -118,22 +121,23 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     objective_ : float
         The objective above at w, for the neighbors and targets of the last fit.
     dual_objective_ : float
-        Lower bound on `objective_` for any weights.
+        Lower bound on `objective_` over all weights.
     penalty_ : float
         :math:`\mu`; 0 without `sparsity`.
     n_iter_ : int
         Number of iterations of all fits.
     n_pairs_ : int
-        Number of samples and neighbors of the last fit.
+        Number of pairs of samples and neighbors in the last fit.
     neighbors_ : array of shape (n_pairs, 2)
-        Row numbers of the samples i and their neighbors j of the last fit; of equal samples, the first.
+        Row numbers of the samples i and their neighbors j in the last fit; the first of equal samples.
     targets_, widths_ : array of shape (n_pairs,)
-        :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, the certificate can be checked from
-        outside: the dual is :math:`\tfrac12 \sum_f \log(1 - 2 z_f) - \frac CN \sum_{ij} p_{ij} \log p_{ij}`
-        with :math:`z_f = \frac CN \sum_{ij} (p_{ij} - q_{ij}) |x_{if} - x_{jf}|/\tau_i`. With `sparsity`,
-        its first sum is :math:`\tfrac12 \sum_f [1 - \max(1 - \mu + z_f, 0)^2]`, and every z is allowed.
+        :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, you can check the certificate
+        independently: the dual is :math:`\tfrac12 \sum_f \log(1 - 2 z_f) - \frac CN \sum_{ij} p_{ij} \log
+        p_{ij}` with :math:`z_f = \frac CN \sum_{ij} (p_{ij} - q_{ij}) |x_{if} - x_{jf}|/\tau_i`. With
+        `sparsity`, its first sum is :math:`\tfrac12 \sum_f [1 - \max(1 - \mu + z_f, 0)^2]`, and every z is
+        feasible.
     counts_ : array of shape (n_samples,)
-        How often each sample counts: 1, or the weight of all its copies; 0 if it has no part in the fit.
+        Weight of each sample in the fit: 1, or the total weight of all its copies; 0 if it is not used.
     history_ : tuple
         One record for the start and one per iteration of the last fit, with the fields `objective`, `primal`
         and `dual` (best values so far), `gap`, `passes` (over the neighbors) and `seconds`.
@@ -145,12 +149,12 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     See Also
     --------
     RPDMLClassifier : Classifies with these weights.
-    NeighborRPDML : The same loss for a matrix, in place of weights.
+    NeighborRPDML : The same loss for a matrix instead of weights.
     LocalPairs : Numbers of neighbors.
 
     Examples
     --------
-    Ten features of noise beside the four of the irises:
+    Ten features of noise in addition to the four of the irises:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
@@ -161,7 +165,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> learner = FeatureWeights().fit(scale(np.hstack([X, noise])), y)
     >>> learner.duality_gap_ <= 1e-6
     True
-    >>> sorted(np.argsort(learner.weights_)[-2:].tolist())  # length and width of the petals
+    >>> sorted(np.argsort(learner.weights_)[-2:].tolist())  # petal length and width
     [2, 3]
     >>> sparse = FeatureWeights(sparsity=0.5).fit(scale(np.hstack([X, noise])), y)
     >>> np.flatnonzero(sparse.weights_).tolist(), sparse.duality_gap_ <= 1e-6
@@ -199,18 +203,18 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn weights from samples with their labels or numbers.
+        """Learn weights from samples and their labels or numbers.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
-            Samples. Sparse ones, mostly zeros, stay sparse.
+            Samples. Sparse samples stay sparse.
         y : array of shape (n_samples,), (n_samples, n_labels) or (n_samples, n_outputs)
-            Class labels of any type, or numbers, as `target` says. The label −1 means unknown if there are at
-            least two others: such samples have no part in the fit. For several labels per sample it has a
-            column of zeros and ones per label, for several numbers a column per number.
+            Class labels of any type, or numbers, depending on `target`. The label −1 means unknown if there
+            are at least two others: such samples are not used. For several labels per sample, pass a column
+            of zeros and ones per label; for several numbers, a column per number.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default. Whole weights are the same as repeated rows.
+            Weight of each sample; 1 by default. Whole weights are equivalent to repeated rows.
 
         Returns
         -------
@@ -242,7 +246,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return checked samples, sparse ones as a `csr_array`, and targets with one axis or two."""
+        """Return checked samples, sparse ones as a `csr_array`, and targets with one or two axes."""
         several = n_axes(y) == 2
         X, y = validate_data(
             self,
@@ -264,7 +268,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X, y
 
     def _check_finite(self, X: Any) -> None:
-        """Raise an error that names the feature unless all values are finite."""
+        """Raise an error that names the feature if a value is not finite."""
         wrong = ~np.isfinite(X.data if issparse(X) else X).ravel()
         if not wrong.any():
             return
@@ -280,7 +284,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def _classes(self, X: Any, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
-        """Return the rows that count, how often each does, and the search for neighbors by classes."""
+        """Return the rows used, their weights, and the neighbor search by classes."""
         check_classification_targets(y)
         labels = encoded_labels(y, type(self).__name__)
         warn_of_unknown(labels, stacklevel=4)
@@ -288,7 +292,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return rows, counts, class_search(labels, self._local, self.distance)
 
     def _label_sets(self, X: Any, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
-        """Return the same as `_classes` if samples may have several labels."""
+        """Return the same as `_classes` for samples with several labels."""
         if type_of_target(y) != "multilabel-indicator":
             raise ValueError(
                 "`y` must hold one label per sample, or an array of zeros and ones with a column per label; "
@@ -304,7 +308,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return rows, counts, label_set_search(sets[rows].astype(float), self._local, self.distance)
 
     def _numbers(self, X: Any, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
-        """Return the rows that count, how often each does, and the search for neighbors by targets."""
+        """Return the rows used, their weights, and the neighbor search by targets."""
         weight = np.ones(X.shape[0]) if weight is None else weight
         used = np.flatnonzero(weight)
         y = real_array(y.toarray() if issparse(y) else y, "y")
@@ -330,7 +334,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return LocalPairs.given_as(self.pairs) or LocalPairs()
 
     def _check_parameters(self) -> None:
-        """Raise if a parameter is wrong."""
+        """Raise an error if a parameter is not valid."""
         if self.target not in ("classes", "numbers"):
             raise ValueError(f'`target` must be "classes" or "numbers", got {self.target!r}.')
         if self.distance not in _DISTANCES:
@@ -352,7 +356,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(share / total) if total > 0.0 else np.full(len(share), 1.0 / len(share))
 
     def transform(self, X: Any) -> Any:
-        """Scale the features, so that the learned distance is a plain one.
+        """Scale the features so that the learned distance becomes an ordinary one.
 
         Parameters
         ----------
@@ -362,7 +366,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples, n_features)
-            X w for "l1": the learned distance is the city-block distance of the rows. X √w for "l2": it is
+            X w for "l1": the learned distance is the city-block distance between rows. X √w for "l2": it is
             the squared Euclidean distance. float32 stays float32, and sparse stays sparse.
         """
         check_is_fitted(self)
@@ -383,14 +387,14 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         n_features : int
-            Largest number of bars.
+            Maximum number of bars.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         matplotlib Axes
-            The axes with the plot. A dashed line marks the share that equal features would have.
+            The axes of the plot. A dashed line marks the share of equally important features.
         """
         check_is_fitted(self)
         check_scalar(n_features, "n_features", Integral, min_val=1)
@@ -400,14 +404,14 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _distinct(X: Any, labels: Indices, weight: Array | None) -> tuple[Indices, Array | None, Indices]:
-    """Return the rows of distinct labeled samples of positive weight, how often each counts, and labels."""
+    """Return the rows of distinct labeled samples of positive weight, their weights, and labels."""
     used = Samples.of_positive_weight(X, labels, weight).distinct_in_order()
     rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
     return rows, used.weight, used.labels
 
 
 def _with_short_indices(X: Any) -> csr_array:
-    """Return a sparse array with indices of 32 bits if these will do: scikit-learn's distances need them."""
+    """Convert to 32-bit indices if possible, because scikit-learn's distances need them."""
     X = csr_array(X)
     if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
         X.indices, X.indptr = (a.astype(np.int32, copy=False) for a in (X.indices, X.indptr))

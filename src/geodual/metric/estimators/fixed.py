@@ -1,4 +1,4 @@
-"""Metrics that need no labels: the Euclidean distance and the Mahalanobis distance."""
+"""Metrics without labels: the Euclidean and the Mahalanobis distance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..base.scatter import centered, inverse_root, inverse_root_in_span, low_ran
 
 
 class _UnsupervisedMetric(MetricLearner):
-    """Base of the metrics that are computed from the samples alone."""
+    """Base of metrics that are computed from the samples alone."""
 
     n_components: int | None
     _needs_target = False
@@ -32,7 +32,7 @@ class _UnsupervisedMetric(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : ignored
-            Accepted so that the metric fits into pipelines with labels.
+            Accepted for compatibility with pipelines.
 
         Returns
         -------
@@ -47,11 +47,11 @@ class _UnsupervisedMetric(MetricLearner):
 
     @abstractmethod
     def _components(self, X: Array) -> Array | LowRankPlusDiagonal:
-        """Return L, its most important rows first."""
+        """Return L, with the most important rows first."""
 
 
 class EuclideanMetric(_UnsupervisedMetric):
-    """The Euclidean metric d(x, x′) = ‖x − x′‖: the baseline that learned metrics have to beat.
+    """The Euclidean metric d(x, x′) = ‖x − x′‖: a baseline for learned metrics.
 
     Choose it as the reference of a comparison, or with `n_components` to reduce the dimension by principal
     component analysis. It has the same methods as the learners and ignores labels.
@@ -59,8 +59,8 @@ class EuclideanMetric(_UnsupervisedMetric):
     Parameters
     ----------
     n_components : int, optional
-        Project onto this number of principal components, which preserve the distances best. By default all
-        features are kept as they are.
+        Number of principal components to project onto; they preserve the distances best. By default, the
+        features are kept unchanged.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class EuclideanMetric(_UnsupervisedMetric):
         Z = of_unit_size(X - X.mean(axis=0))
         if self.n_components <= len(X) < X.shape[1]:
             return oriented(np.linalg.svd(Z, full_matrices=False)[2][: self.n_components])
-        # `eigh` sorts by rising eigenvalue.
+        # `eigh` sorts eigenvalues in increasing order.
         return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1][: self.n_components])
 
 
@@ -115,21 +115,22 @@ class MahalanobisMetric(_UnsupervisedMetric):
 
     A (nearly) singular covariance is regularized: in units in which all features have standard deviation 1,
     eigenvalues are raised to at least 1e-8 of the largest. So the metric also exists for constant or
-    collinear features, and for more features than samples. A regular covariance is inverted exactly, and the
-    metric does not depend on the units of the features. A constant feature gets the largest standard
-    deviation of all features. With fewer samples than features, all directions in which the samples do not
-    vary have the raised eigenvalue, so differences in these weigh most.
+    collinear features, and for more features than samples. A nonsingular covariance is inverted exactly, and
+    the metric does not depend on the units of the features. A constant feature gets the largest standard
+    deviation of all features. With fewer samples than features, directions in which the samples do not vary
+    have the raised eigenvalue, so differences along them weigh most.
 
     Parameters
     ----------
     n_components : int, optional
-        Keep this number of leading principal components of the standardized samples. All are kept by default.
+        Number of leading principal components of the standardized samples to keep; all by default.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map L with LᵀL = W; rows by falling variance of the principal component. For more than 5,000
-        features, fewer samples and all components, a `LowRankPlusDiagonal`, which is not formed in memory.
+        The map L with LᵀL = W; rows are sorted by decreasing variance of the principal component. For more
+        than 5,000 features, fewer samples and all components, a `LowRankPlusDiagonal`, which is not formed in
+        memory.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     n_features_in_ : int
@@ -139,7 +140,7 @@ class MahalanobisMetric(_UnsupervisedMetric):
 
     See Also
     --------
-    EuclideanMetric : Leaves the features as they are.
+    EuclideanMetric : Keeps the features unchanged.
     GMML : Learns from labels, also in closed form.
 
     References

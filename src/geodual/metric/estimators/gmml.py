@@ -20,18 +20,18 @@ from ..program.cluster_fit import check_before_loading
 class GMML(MetricLearner):
     r"""Geometric mean metric learning: a metric from labels in closed form, in milliseconds.
 
-    Choose it for a fast first result: there is no iteration, and hardly anything to tune. It treats all pairs
-    alike; `RPDML` and `LMNN` can concentrate on the pairs that matter for nearest neighbors.
+    Choose it for a fast first result: it does not iterate, and has hardly anything to tune. It treats all
+    pairs alike; `RPDML` and `LMNN` can concentrate on the pairs that matter for nearest neighbors.
 
-    Let S and D be the sums of (x − x′)(x − x′)ᵀ over all similar and all dissimilar pairs. The minimum of
+    Let S and D be the sums of (x − x′)(x − x′)ᵀ over all similar and all dissimilar pairs. The minimizer of
     tr(AS) + tr(A⁻¹D) solves A S A = D; it is the geometric mean of S⁻¹ and D. The weighted mean is
 
     .. math:: A = S^{-1} \,\#_t\, D = S^{-1/2} (S^{1/2} D S^{1/2})^t S^{-1/2}.
 
     The sums over all pairs are computed from the scatter matrices of the classes, without forming any pair.
     A (nearly) singular S or D is regularized: in units in which all features scatter equally, eigenvalues are
-    raised to at least 1e-8 of the largest. With fewer samples than features both are zero outside the span of
-    the samples. The mean is then computed in the span, where eigenvalues are raised in the units of the
+    raised to at least 1e-8 of the largest. With fewer samples than features, both are zero outside the span
+    of the samples. The mean is then computed in the span, where eigenvalues are raised in the units of the
     features, and A is a multiple of the identity outside it.
 
     Parameters
@@ -46,7 +46,7 @@ class GMML(MetricLearner):
         A₀: the identity, the inverse covariance of the samples, or a given positive definite matrix. It has
         an effect only if `reg` is positive.
     n_components : int, optional
-        Keep this number of leading eigenvectors of A. All are kept by default.
+        Number of leading eigenvectors of A to keep; all by default.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class GMML(MetricLearner):
     See Also
     --------
     RPDML : Bounds the distances of pairs; with ``pairs="local"`` often better for nearest neighbors.
-    PairGMML : Learns from pairs that are known to be similar or not, without class labels.
+    PairGMML : Learns from similar and dissimilar pairs, without class labels.
     LMNN : Optimizes the margin around nearest neighbors.
     MahalanobisMetric : Needs no labels.
 
@@ -104,12 +104,12 @@ class GMML(MetricLearner):
         Parameters
         ----------
         X : array, sparse array or dask array of shape (n_samples, n_features)
-            Samples. Those of a dask array stay on the workers of the active client of Dask.
+            Samples. A dask array stays on the workers of Dask's active client.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
-            make no pairs, but count for the covariance of `prior`.
+            form no pairs, but count for the covariance of `prior`.
         sample_weight : array of shape (n_samples,), optional
-            Weights of the samples; a pair gets the product of those of its samples. All 1 by default.
+            Weight of each sample; 1 by default. The weight of a pair is the product of its samples' weights.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class GMML(MetricLearner):
         return self
 
     def _fit_on_cluster(self, mean: GeometricMean, blocks: SampleBlocks) -> GMML:
-        # Prior and importances depend on the covariance only, so a few samples can stand for all.
+        # Prior and importances depend only on the covariance, so a few samples can represent all.
         few = blocks.standing_for_all()
         self.W_, L = mean.solve(few, lambda Z: blocks.labeled().pair_scatters(), np.ones(len(few)))
         self._set_metric(L, few)

@@ -29,11 +29,11 @@ class ITML(LogDetLearner):
     where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. Eliminating ξ leaves a convex
     loss per pair, and the fit stops when the duality gap proves the optimum. The cyclic Bregman projections
     of the original paper converge to the same W, but slowly. If there are more features than samples, the
-    program is solved in the span of the samples; outside it W is equal to W₀.
+    program is solved in the span of the samples; outside it, W equals W₀.
 
-    Equal samples of different classes have an infinite loss under any metric. Below a squared distance of
-    l/10⁹ the loss of a dissimilar pair therefore continues as a straight line, so equal samples do not
-    affect the metric.
+    Equal samples of different classes would have an infinite loss under any metric. Below a squared distance
+    of l/10⁹, the loss of a dissimilar pair therefore continues linearly, so equal samples do not affect the
+    metric.
 
     Parameters
     ----------
@@ -44,19 +44,19 @@ class ITML(LogDetLearner):
         W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix.
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "local": each sample with its 5 nearest neighbors in its class and its 15
-        nearest in other classes, which are found a second time under the learned metric; equal samples of a
-        class are one neighbor. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
-        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbors. A number: this number of random
-        pairs, half of them similar. An array: pairs of row numbers.
+        The pairs to learn from. "local": each sample with its 5 nearest neighbors in its class and its 15
+        nearest in other classes, which are found again under the learned metric; equal samples of a class are
+        one neighbor, and with more than 100,000 samples, a part represents all (see `LocalPairs`).
+        ``LocalPairs(3, 9)``: other numbers of neighbors. "all": all pairs. A number: this many random pairs,
+        half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances between all samples under the prior.
+        Percentiles of the squared distances between all samples under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
@@ -82,7 +82,7 @@ class ITML(LogDetLearner):
     objective_ : float
         Half of the smallest objective above over ξ, at W.
     dual_objective_ : float
-        Lower bound on `objective_` for any metric.
+        Lower bound on `objective_` over all metrics.
     bounds_ : (float, float)
         u and l.
     bounds_are_exact_ : bool
@@ -90,8 +90,8 @@ class ITML(LogDetLearner):
     neighbors_are_exact_ : bool
         False if local pairs were found with an approximate index.
     n_anchors_ : int, or None
-        Number of samples whose neighbors make the local pairs; None if `pairs` asks for others. Up to
-        100,000 samples these are all that differ.
+        Number of samples whose neighbors form the local pairs; None for other pairs. With up to 100,000
+        samples, these are all distinct samples.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
     n_pairs_ : int
@@ -108,6 +108,7 @@ class ITML(LogDetLearner):
     --------
     RPDML : The same program with squared violations, which is faster.
     LocalPairs : Numbers of neighbors for local pairs.
+    PairITML : Learns from similar and dissimilar pairs, without class labels.
     LMNN : Optimizes the margin around nearest neighbors.
     GMML : Closed form, no iteration.
 
@@ -159,12 +160,12 @@ class ITML(LogDetLearner):
         check_positive("gamma", self.gamma)
 
     def _check_samples(self, X: Array, labels: Indices) -> None:
-        # Count the classes at each distinct sample: more than one is a clash.
+        # Count the classes of each distinct sample; more than one is a clash.
         kinds = np.unique(np.column_stack([distinct_rows(X)[1], labels]), axis=0)
         clashes = np.bincount(kinds[:, 0]) > 1
         if clashes.any():
             warnings.warn(
-                f"{clashes.sum()} sample(s) have a copy in another class. No metric can tell them apart, so "
+                f"{clashes.sum()} sample(s) have a copy in another class. No metric can separate them, so "
                 "their pairs do not affect the result; check `y`.",
                 UserWarning,
                 stacklevel=4,  # the caller of `fit`

@@ -1,4 +1,4 @@
-"""The shared base of RPDML and ITML: from labeled samples to a certified metric."""
+"""Base of RPDML and ITML: from labeled samples to a certified metric."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from ..selection.local_pairs import LocalPairs
 from ..selection.samples import LabeledRows, Samples, check_links
 from ..terms.term import PairTerm
 
-_MANY = 20_000  # of more samples, this many are enough for the metric of the neighbor search
+_MANY = 20_000  # samples that are enough for the metric of the neighbor search
 
 
 class LogDetLearner(MetricLearner):
-    """Base of the learners that minimize ½ D(W, W₀) + Σ φ(d(W)) over pairs of labeled samples.
+    """Base of learners that minimize ½ D(W, W₀) + Σ φ(d(W)) over pairs of labeled samples.
 
     A subclass has the parameters below in its `__init__`, returns the loss φ (`_pair_loss`), and checks its
-    own parameters (`_check_parameters`). It may solve the program in another way (`_solve`).
-    `docs/add_a_pair_loss.md` shows how to write one.
+    own parameters (`_check_parameters`). It may solve the program differently (`_solve`). See
+    `docs/add_a_pair_loss.md`.
     """
 
     prior: Any
@@ -56,18 +56,18 @@ class LogDetLearner(MetricLearner):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise if a parameter of the loss or of the solver is wrong."""
+        """Raise an error if a parameter of the loss or of the solver is not valid."""
 
     @abstractmethod
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter
-        """Return φ for the bounds u and l and the total weight of the pairs (their number by default)."""
+        """Return φ for the bounds u and l and the total weight of the pairs (by default their number)."""
 
     def _check_samples(self, X: Array, labels: Indices) -> None:
         """Warn if the loss cannot handle some samples."""
 
     @property
     def _budget(self) -> int:
-        """Maximal number of iterations."""
+        """Maximum number of iterations."""
         return iteration_budget(self.max_iter)
 
     def fit(
@@ -84,22 +84,22 @@ class LogDetLearner(MetricLearner):
         Parameters
         ----------
         X : array, sparse array or dask array of shape (n_samples, n_features)
-            Samples. Sparse ones save memory if there are fewer samples than features, more than 5,000
-            features, and the prior is the identity. Those of a dask array stay on the workers of the active
-            client of Dask, which do the work; this needs ``pairs="all"``.
+            Samples. Sparse samples save memory if there are fewer samples than features, more than 5,000
+            features, and the prior is the identity. A dask array stays on the workers of Dask's active
+            client, which do the work; it needs ``pairs="all"``.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
-            make no pairs, but count for the covariance and the percentiles.
+            form no pairs, but count for the covariance and the percentiles.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default. A pair gets the product of the weights of its
-            samples. Weights too small to be counts, with Σw² < Σw, are relative: one copy has the weight
-            Σw²/Σw. This matters for the percentiles, the covariance and the number of pairs.
+            Weight of each sample; 1 by default. The weight of a pair is the product of its samples' weights.
+            Weights too small to be counts, with Σw² < Σw, are relative: one copy has the weight Σw²/Σw. This
+            matters for the percentiles, the covariance and the number of pairs.
         pair_weight : array of shape (n_pairs,), optional
-            How often each pair counts, multiplied by the weights of its samples; only if `pairs` is an array.
-            Once by default.
+            Weight of each pair, multiplied by the weights of its samples; only if `pairs` is an array. 1 by
+            default.
         must_link, cannot_link : array of shape (n_links, 2), optional
-            Further pairs of row numbers that are known to belong together, or apart, also of samples without
-            label. Each counts as one more similar or dissimilar pair.
+            Further pairs of row numbers that are known to belong together, or apart, possibly of unlabeled
+            samples. Each counts as one more similar or dissimilar pair.
 
         Returns
         -------
@@ -123,12 +123,12 @@ class LogDetLearner(MetricLearner):
         must_link: Any = None,
         cannot_link: Any = None,
     ) -> Samples:
-        """Return the samples to learn from; raise if they or the parameters are invalid."""
+        """Return the samples to learn from; raise an error if they or the parameters are invalid."""
         X, labels = self._validate_all(X, y)
         check_iteration(self.tol, self._budget)
         self._check_parameters()
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
-        # Before samples without weight are dropped, because given pairs are numbers of all rows.
+        # Do this before samples without weight are dropped, because given pairs refer to all rows.
         given = self._check_pairs(labels, weight, pair_weight)
         links = check_links(must_link, cannot_link, len(labels), weight)
         samples = Samples.of_positive_weight(X, labels, weight, given, links)
@@ -139,7 +139,7 @@ class LogDetLearner(MetricLearner):
     def _check_pairs(
         self, labels: Indices, weight: Array | None, pair_weight: Any
     ) -> tuple[Indices, Array] | None:
-        """Return the given pairs with their weights; None if the pairs are still to be chosen."""
+        """Return the given pairs with their weights; None if pairs must still be chosen."""
         if isinstance(self.pairs, str) and self.pairs not in ("all", "local"):
             raise ValueError(
                 f'`pairs` must be "all", "local", LocalPairs, a number or an array, got {self.pairs!r}.'
@@ -156,13 +156,13 @@ class LogDetLearner(MetricLearner):
 
     @property
     def _may_reduce(self) -> bool:
-        """Whether the solver may work in the span of the samples instead of the features."""
+        """Whether the solver can work in the span of the samples instead of the features."""
         return True
 
     def _learn(self, samples: Samples) -> Self:
-        """Choose coordinates, bounds and pairs, solve the program, and keep the metric with its certificate.
+        """Choose coordinates, bounds and pairs, solve the program, and store the metric with its certificate.
 
-        Local pairs are found under a metric that a light fit learns first.
+        Local pairs are found under a metric from a preliminary light fit.
         """
         X = samples.X
         n_samples, n_features = X.shape
@@ -196,7 +196,7 @@ class LogDetLearner(MetricLearner):
     def _fit_lightly(
         self, space: Space, used: LabeledRows, samples: Samples, rng: np.random.RandomState
     ) -> tuple[Array, int]:
-        """Return a metric to find the neighbors under, and the number of iterations it took."""
+        """Return a metric for the neighbor search, and the number of iterations that it took."""
         pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
         light = LogDetProgram(used.with_links(space.X), self._term(pairs), space.prior_inverse)
         return light.solve_lightly(space.prior, self._budget)
@@ -217,13 +217,13 @@ class LogDetLearner(MetricLearner):
         pairs = self._labeled_pairs(Z, used, samples, rng)
         if used.links is None:
             return pairs
-        rows = np.arange(2 * len(used.links.indices)).reshape(-1, 2)  # links follow the other samples
+        rows = np.arange(2 * len(used.links.indices)).reshape(-1, 2)  # links come after the other samples
         return JointPairs(pairs, len(used.rows), PairList(rows, used.links.similar, used.links.weight))
 
     def _labeled_pairs(
         self, Z: Array, used: LabeledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
-        """Return the pairs that the parameter `pairs` asks for: all, given, random or local ones."""
+        """Return the pairs requested by the parameter `pairs`: all, given, random or local."""
         labels, weight = used.labels, used.weight
         if isinstance(self.pairs, str) and self.pairs == "all":
             return AllPairs(labels, weight, effective_n_jobs(self.n_jobs))
@@ -241,9 +241,9 @@ class LogDetLearner(MetricLearner):
 
 
 def _some(used: LabeledRows, n_similar: int) -> LabeledRows:
-    """Return an even choice of samples of each class if there are many, so that only one search is long."""
+    """Thin out the samples of each class evenly if there are many, so that only one search is long."""
     step = -(-len(used.rows) // _MANY)
     rank = np.arange(len(used.rows)) - np.searchsorted(used.labels, used.labels)
-    chosen = (rank % step == 0) | (rank <= n_similar)  # small classes stay whole
+    chosen = (rank % step == 0) | (rank <= n_similar)  # keep small classes whole
     weight = None if used.weight is None else used.weight[chosen]
     return LabeledRows(used.rows[chosen], used.labels[chosen], weight, used.links)

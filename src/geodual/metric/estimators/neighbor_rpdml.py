@@ -1,4 +1,4 @@
-"""NeighborRPDML: the certified program with a loss made for nearest neighbors."""
+"""NeighborRPDML: the certified program with a loss for nearest neighbors."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from ..selection.local_pairs import LocalPairs
 from ..selection.samples import LabeledRows, Samples
 from ..terms.neighbor_term import NeighborTerm, neighbor_widths
 
-_EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbors
+_EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only serve to find neighbors
 _ROUGH = 0.1  # relative gap of earlier fits
 
 
 class NeighborRPDML(MetricLearner):
-    r"""RPDML for nearest neighbors: the near samples of each class compete for each sample.
+    r"""RPDML for nearest neighbors: the nearby samples of each class compete for each sample.
 
     Choose it if the metric is for classification by nearest neighbors. Sample i would take its class from
     its neighbor j with the probability :math:`p_{ij} \propto \exp(-d_{ij}/\tau_i)`,
@@ -43,16 +43,16 @@ class NeighborRPDML(MetricLearner):
     .. math:: \min_{W \succ 0} \tfrac12 D(W, W_0) + \frac{C}{N} \sum_i \Bigl[\sum_j q_{ij}
               \frac{d_{ij}(W)}{\tau_i} + \log \sum_j \exp\Bigl(-\frac{d_{ij}(W)}{\tau_i}\Bigr)\Bigr],
 
-    where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The sum bounds the negative log
-    likelihood of the classes from above, and the program is convex. Neighbors and targets are found five
+    where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The sum is an upper bound of the
+    negative log-likelihood of the classes, and the program is convex. Neighbors and targets are found five
     times: under the prior, and under metrics learned with C/100, C/33, C/10 and C/3. The last fit stops when
     the duality gap proves that its objective is optimal to a relative error of `tol`. If there are more
     features than samples, the program is solved in the span of the samples.
 
-    Unlike `RPDML`, it takes neither dask arrays, nor links, nor weights of pairs.
+    Unlike `RPDML`, it does not support dask arrays, links or weights of pairs.
 
-    Neighborhood components analysis has nearly the same loss, but no prior and no certificate: its program
-    is not convex.
+    Neighborhood components analysis has almost the same loss, but no prior and no certificate: its program is
+    not convex.
 
     Parameters
     ----------
@@ -63,16 +63,16 @@ class NeighborRPDML(MetricLearner):
         W₀: the inverse of a shrunk covariance within the classes; the identity; the inverse covariance of the
         samples (regularized if singular); or a given positive definite matrix.
     shrinkage : float
-        Of the prior "within", 0 < s ≤ 1: share of independent features of equal variance, mixed into the
-        covariance within the classes. With 1 the prior is the Euclidean distance of standardized features.
+        For the prior "within", 0 < s ≤ 1: share of independent features of equal variance, mixed into the
+        covariance within the classes. With 1, the prior is the Euclidean distance of standardized features.
     pairs : "local" or LocalPairs
-        The neighbors of each sample. "local": its 5 nearest in its class and its 15 nearest in other
-        classes; equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers. Of more than
-        100,000 samples, some stand for all, see `LocalPairs`.
+        The neighbors of each sample. "local": the 5 nearest in its class and the 15 nearest in other classes;
+        equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers. With more than 100,000
+        samples, a part represents all; see `LocalPairs`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
@@ -92,23 +92,23 @@ class NeighborRPDML(MetricLearner):
     objective_ : float
         The objective above at W, for the neighbors and targets of the last fit.
     dual_objective_ : float
-        Lower bound on `objective_` for any metric.
+        Lower bound on `objective_` over all metrics.
     neighbors_are_exact_ : bool
         False if neighbors were found with an approximate index.
     n_anchors_ : int
-        Number of samples whose neighbors count. Up to 100,000 samples these are all that differ; of more, it
-        is a random part, and their mean loss stands for that of all.
+        Number of samples whose neighbors count. With up to 100,000 samples, these are all distinct samples;
+        with more, a random part, whose mean loss represents that of all.
     n_iter_ : int
         Number of iterations of all fits.
     n_pairs_ : int
-        Number of samples and neighbors of the last fit.
+        Number of pairs of samples and neighbors in the last fit.
     neighbors_ : array of shape (n_pairs, 2)
-        Row numbers of the samples i and their neighbors j of the last fit; of equal samples, the first.
+        Row numbers of the samples i and their neighbors j in the last fit; the first of equal samples.
     targets_, widths_ : array of shape (n_pairs,)
-        :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, the certificate can be checked from
-        outside, as the documentation shows.
+        :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, you can check the certificate
+        independently, as the documentation shows.
     counts_ : array of shape (n_samples,)
-        How often each sample counts: 1, or the weight of all its copies; 0 if it has no part in the fit.
+        Weight of each sample in the fit: 1, or the total weight of all its copies; 0 if it is not used.
     prior_ : array of shape (n_features, n_features)
         W₀.
     history_ : tuple
@@ -121,7 +121,8 @@ class NeighborRPDML(MetricLearner):
 
     See Also
     --------
-    RPDML : Bounds on the distances of pairs, the learner of the paper.
+    FeatureWeights : The same loss for weights of features.
+    RPDML : Bounds the distances of pairs, the learner of the paper.
     LMNN : Another loss for nearest neighbors: margins.
     LocalPairs : Numbers of neighbors, and how they are found.
 
@@ -179,20 +180,20 @@ class NeighborRPDML(MetricLearner):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
-            Samples. Sparse ones save memory if there are fewer samples than features, more than 5,000
-            features, and the prior is "within" or "identity"; otherwise they become an array.
+            Samples. Sparse samples save memory if there are fewer samples than features, more than 5,000
+            features, and the prior is "within" or "identity"; otherwise they are converted to an array.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
-            have no part in the fit.
+            are not used.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default.
+            Weight of each sample; 1 by default.
 
         Returns
         -------
         self
         """
         if is_dask(X):
-            raise ValueError("NeighborRPDML does not take dask arrays; give `X.compute()`.")
+            raise ValueError("NeighborRPDML does not accept dask arrays; pass `X.compute()`.")
         X, labels = self._validate_all(X, y)
         local = self._check_parameters()
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
@@ -222,7 +223,7 @@ class NeighborRPDML(MetricLearner):
         return self
 
     def _check_parameters(self) -> LocalPairs:
-        """Return the numbers of neighbors; raise if a parameter is wrong."""
+        """Return the numbers of neighbors; raise an error if a parameter is not valid."""
         check_iteration(self.tol, iteration_budget(self.max_iter))
         check_positive("C", self.C)
         check_positive("shrinkage", self.shrinkage)
@@ -250,7 +251,7 @@ class NeighborRPDML(MetricLearner):
     ) -> tuple[CertifiedMetric, NeighborTerm, int]:
         """Return the last of several fits with its term, and the number of iterations of the earlier ones.
 
-        Each fit finds the neighbors and targets under the metric of the one before, whose weight is smaller.
+        Each fit finds neighbors and targets under the metric of the previous fit, whose weight is smaller.
         """
         budget = iteration_budget(self.max_iter)
         width = neighbor_widths(space.Z, local.n_similar, local.anchor_rows(used.labels))

@@ -1,4 +1,4 @@
-"""GMML for pairs that are known to be similar or not, instead of labeled samples."""
+"""GMML for similar and dissimilar pairs instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..geometric_mean import GeometricMean
 
 
 class PairGMML(PairClassifier):
-    r"""`GMML` for given pairs: learns a metric in closed form and predicts whether two samples are similar.
+    r"""`GMML` for given pairs: a metric in closed form, and a classifier of pairs as similar or dissimilar.
 
-    Choose it for a fast first result from pairs: there is no iteration, and hardly anything to tune.
-    `PairRPDML` and `PairITML` bound each distance, and prove their optimum. Let S and D be the sums of v vᵀ
-    over the differences v of the similar and of the dissimilar pairs. The metric is a geometric mean of both,
+    Choose it for a fast first result from pairs: it does not iterate, and has hardly anything to tune.
+    `PairRPDML` and `PairITML` bound each distance and prove optimality. Let S and D be the sums of v vᵀ over
+    the differences v of the similar and of the dissimilar pairs. The metric is a geometric mean of both,
 
     .. math:: A = S^{-1} \,\#_t\, D = S^{-1/2} (S^{1/2} D S^{1/2})^t S^{-1/2}.
 
@@ -38,15 +38,15 @@ class PairGMML(PairClassifier):
         A₀: the identity, the inverse covariance of the samples in the pairs, or a given positive definite
         matrix. It has an effect only if `reg` is positive.
     n_components : int, optional
-        Keep this number of leading eigenvectors of A. All are kept by default.
+        Number of leading eigenvectors of A to keep; all by default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up pairs given as indices: rows of an array, or a function from an array of indices to an
-        array of samples. By default pairs must be given as samples.
+        array of samples. By default, pairs must be samples.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
+        Pairs with at most this distance are predicted as similar. `fit` maximizes the accuracy on its pairs.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
@@ -120,7 +120,7 @@ class PairGMML(PairClassifier):
 
 
 def _check_kinds(X: Array, similar: NDArray[np.bool_]) -> None:
-    """Raise unless there are pairs of both kinds whose samples differ: the mean needs both."""
+    """Raise an error unless there are pairs of both kinds with different samples, as the mean requires."""
     differ = (X[::2] != X[1::2]).any(axis=1)
     for kind, name, sign in ((similar, "similar", "+1"), (~similar, "dissimilar", "−1")):
         if not (kind & differ).any():
@@ -131,6 +131,6 @@ def _check_kinds(X: Array, similar: NDArray[np.bool_]) -> None:
 
 
 def _scatters(Z: Array, similar: NDArray[np.bool_], weight: Array) -> tuple[Array, Array]:
-    """Return the sums of w v vᵀ over similar and dissimilar pairs; rows 2k and 2k + 1 of Z are pair k."""
+    """Return the sums of w v vᵀ over similar and dissimilar pairs; pair k is rows 2k and 2k + 1 of Z."""
     V = (Z[::2] - Z[1::2]) * np.sqrt(weight)[:, None]
     return V[similar].T @ V[similar], V[~similar].T @ V[~similar]

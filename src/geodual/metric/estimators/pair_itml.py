@@ -1,4 +1,4 @@
-"""ITML for pairs that are known to be similar or not, instead of labeled samples."""
+"""ITML for similar and dissimilar pairs instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..program.pair_fit import fit_to_pairs
 
 
 class PairITML(PairClassifier):
-    r"""`ITML` for given pairs: learns a metric and predicts whether two samples are similar.
+    r"""`ITML` for given pairs: a learned metric, and a classifier of pairs as similar or dissimilar.
 
     Choose it instead of `PairRPDML` if there are outliers or dissimilar pairs must not collapse: its loss
     grows only linearly with the squared distance of similar pairs, and tends to infinity as that of
@@ -39,24 +39,24 @@ class PairITML(PairClassifier):
         W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances of the given pairs under the prior.
+        Percentiles of the squared distances of the given pairs under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up pairs given as indices: rows of an array, or a function from an array of indices to an
-        array of samples. By default pairs must be given as samples.
+        array of samples. By default, pairs must be samples.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
+        Pairs with at most this distance are predicted as similar. `fit` maximizes the accuracy on its pairs.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
@@ -67,7 +67,7 @@ class PairITML(PairClassifier):
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     duality_gap_, objective_, dual_objective_ : float
-        The relative duality gap, half of the objective at W, and its lower bound for any metric.
+        The relative duality gap, half of the objective at W, and its lower bound over all metrics.
     bounds_ : (float, float)
         u and l.
     n_iter_, n_pairs_ : int

@@ -1,4 +1,4 @@
-"""RPDML for pairs that are known to be similar or not, instead of labeled samples."""
+"""RPDML for similar and dissimilar pairs instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..program.pair_fit import fit_to_pairs
 
 
 class PairRPDML(PairClassifier):
-    r"""`RPDML` for given pairs: learns a metric and predicts whether two samples are similar.
+    r"""`RPDML` for given pairs: a learned metric, and a classifier of pairs as similar or dissimilar.
 
     Choose it if you know which pairs of samples belong together, but have no class labels (record linkage,
     face verification). It solves the program of `RPDML` over the given pairs with signs :math:`s_k` (+1
@@ -41,24 +41,24 @@ class PairRPDML(PairClassifier):
         W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances of the given pairs under the prior.
+        Percentiles of the squared distances of the given pairs under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up pairs given as indices: rows of an array, or a function from an array of indices to an
-        array of samples. By default pairs must be given as samples.
+        array of samples. By default, pairs must be samples.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
+        Pairs with at most this distance are predicted as similar. `fit` maximizes the accuracy on its pairs.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
@@ -69,7 +69,7 @@ class PairRPDML(PairClassifier):
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     duality_gap_, objective_, dual_objective_ : float
-        The relative duality gap, the objective at W, and its lower bound for any metric.
+        The relative duality gap, the objective at W, and its lower bound over all metrics.
     bounds_ : (float, float)
         u and l.
     n_iter_, n_pairs_ : int
@@ -147,7 +147,7 @@ class PairRPDML(PairClassifier):
         fit_to_pairs(self, X, similar, weight, self._pair_loss)
 
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter
-        # Divided by the number of pairs, so that a good C does not depend on it.
+        # Divide by the number of pairs, so that a good C does not depend on it.
         return SquaredHinge.weighted(u, l, C1=self.C / total_weight, C2=self.alpha)
 
     certificates_ = property(step_certificates)

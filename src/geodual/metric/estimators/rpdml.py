@@ -17,11 +17,11 @@ from ..program.incremental import partial_fit, step_certificates
 from ..program.paper_updates import ERRATA, solve_by_paper_updates
 from .logdet_learner import LogDetLearner
 
-_PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, and it needs more of them
+_PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, but it needs more of them
 
 
 class RPDML(LogDetLearner):
-    r"""Riemannian primal-dual metric learning: similar pairs nearer than u, dissimilar ones farther than l.
+    r"""Riemannian primal-dual metric learning: similar pairs closer than u, dissimilar ones farther than l.
 
     Choose it to learn a metric from class labels, for nearest neighbors (``pairs="local"``) or for all
     distances at once (``pairs="all"``, which needs little memory).
@@ -34,13 +34,13 @@ class RPDML(LogDetLearner):
 
     where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The program is convex; the fit
     stops when the duality gap proves that the objective is optimal to a relative error of `tol`. If there are
-    more features than samples, the program is solved in the span of the samples; outside it W is equal to W₀.
+    more features than samples, the program is solved in the span of the samples; outside it, W equals W₀.
 
     Parameters
     ----------
     C : float
-        Weight of the violations: C₁ = C/m with m the number of pairs. Larger values follow the pairs more
-        closely, smaller ones the prior. Useful values are 1 to 10,000.
+        Weight of the violations: C₁ = C/m, where m is the number of pairs. Larger values follow the pairs
+        more closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
         C₂ ≥ 0, the weight of −½‖λ‖² in the regularized Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
@@ -48,13 +48,13 @@ class RPDML(LogDetLearner):
         W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix.
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "local": each sample with its 5 nearest neighbors in its class and its 15
-        nearest in other classes, which are found a second time under the learned metric; equal samples of a
-        class are one neighbor. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
-        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbors. A number: this number of random
-        pairs, half of them similar. An array: pairs of row numbers.
+        The pairs to learn from. "local": each sample with its 5 nearest neighbors in its class and its 15
+        nearest in other classes, which are found again under the learned metric; equal samples of a class are
+        one neighbor, and with more than 100,000 samples, a part represents all (see `LocalPairs`).
+        ``LocalPairs(3, 9)``: other numbers of neighbors. "all": all pairs. A number: this many random pairs,
+        half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances between all samples under the prior.
+        Percentiles of the squared distances between all samples under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     solver : "certified" or "paper"
@@ -66,7 +66,7 @@ class RPDML(LogDetLearner):
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations. By default 500, and 1,000 for the paper's updates.
+        Maximum number of iterations; by default 500, or 1,000 for the paper's updates.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
@@ -92,7 +92,7 @@ class RPDML(LogDetLearner):
     objective_ : float
         The smallest objective above over ξ, at W; with a positive `alpha`, of the regularized program.
     dual_objective_ : float
-        Lower bound on `objective_` for any metric.
+        Lower bound on `objective_` over all metrics.
     bounds_ : (float, float)
         u and l.
     bounds_are_exact_ : bool
@@ -100,8 +100,8 @@ class RPDML(LogDetLearner):
     neighbors_are_exact_ : bool
         False if local pairs were found with an approximate index.
     n_anchors_ : int, or None
-        Number of samples whose neighbors make the local pairs; None if `pairs` asks for others. Up to
-        100,000 samples these are all that differ.
+        Number of samples whose neighbors form the local pairs; None for other pairs. With up to 100,000
+        samples, these are all distinct samples.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
     n_pairs_ : int
@@ -121,7 +121,8 @@ class RPDML(LogDetLearner):
     --------
     NeighborRPDML : For classification by nearest neighbors.
     LocalPairs : Numbers of neighbors for local pairs.
-    PairRPDML : Learns from pairs that are known to be similar or not, without class labels.
+    PairRPDML : Learns from similar and dissimilar pairs, without class labels.
+    TripletRPDML, QuadrupletRPDML : Learn from comparisons of distances.
     ITML : The same program with another loss.
     LMNN : Optimizes the margin around nearest neighbors.
     GMML : Closed form, no iteration.
@@ -190,7 +191,7 @@ class RPDML(LogDetLearner):
             raise ValueError(f'`errata` must be "corrected" or "printed", got {self.errata!r}.')
 
     def _pair_loss(self, u: float, l: float, total_weight: float) -> SquaredHinge:  # noqa: E741
-        # Divided by the number of pairs, so that a good C does not depend on it.
+        # Divide by the number of pairs, so that a good C does not depend on it.
         return SquaredHinge.weighted(u, l, C1=self.C / total_weight, C2=self.alpha)
 
     @property
@@ -199,13 +200,13 @@ class RPDML(LogDetLearner):
 
     @property
     def _may_reduce(self) -> bool:
-        # The updates of the paper are kept as they are printed.
+        # The updates of the paper stay as printed.
         return self.solver == "certified"
 
     def _solve(
         self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int
     ) -> CertifiedMetric:
-        """Solve by the certified solver or, if asked for, by the updates of the paper."""
+        """Solve by the certified solver or, if requested, by the updates of the paper."""
         if self.solver == "certified":
             return super()._solve(X, pairs, prior_inverse, start, max_iter)
         return solve_by_paper_updates(

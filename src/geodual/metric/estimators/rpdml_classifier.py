@@ -1,4 +1,4 @@
-"""RPDMLClassifier: classes predicted in learned metrics, with certificates, all choices by leave-one-out."""
+"""RPDMLClassifier: predict classes in learned metrics, with certificates; all choices by leave-one-out."""
 
 from __future__ import annotations
 
@@ -35,49 +35,49 @@ _TOL, _MAX_ITER = 1e-6, 500  # relative duality gap of the metric, and iteration
 
 
 class RPDMLClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify in learned metrics: a kernel machine, nearest neighbors or local fits, with nothing to tune.
+    r"""Classify in learned metrics by kernel machines, nearest neighbors or local fits, with nothing to tune.
 
-    Choose it for tables with numeric features of any scale. All that other classifiers tune by repeated fits
-    is chosen by leave-one-out in closed form.
+    Choose it for tables with numeric features of any scale. What other classifiers tune by repeated fits is
+    chosen by leave-one-out in closed form.
 
-    Features are seen in two views: standardized, and as Gaussian scores of their ranks, cut at ±3. In each
-    view it learns weights w of the features as `FeatureWeights` does, with a duality gap. The kernel machines
-    are ridge regressions of the classes: in each view one with the Laplace kernel of the learned metric, and
-    one with the Gaussian kernel of equal weights,
+    Features have two views: standardized, and as Gaussian scores of their ranks, clipped at ±3. In each view
+    it learns weights w of the features like `FeatureWeights`, with a duality gap. The kernel machines are
+    ridge regressions of the classes: in each view, one with the Laplace kernel of the learned metric and one
+    with the Gaussian kernel of equal weights,
 
     .. math:: k(x, z) = \exp\Bigl(-\frac1h \sum_f w_f^2 |x_f - z_f|\Bigr), \qquad
               k(x, z) = \exp\Bigl(-\frac1{h^2} \sum_f (x_f - z_f)^2\Bigr).
 
-    Bandwidth and ridge of each have the least squared error by leave-one-out, on up to 1,000 samples. The
-    scores are a mixture of the four machines, with the convex weights of the least such error; a duality gap
-    proves that no others are better. Weights of features and views are not learned again for each sample that
-    is left out.
+    The bandwidth and ridge of each minimize the squared leave-one-out error on up to 1,000 samples. The
+    scores are a mixture of the four machines, whose convex weights minimize the same error; a duality gap
+    proves that no others are better. Weights of features and views are not learned again for each left-out
+    sample.
 
-    Probabilities are the softmax of the scores times a factor, which makes the scores by leave-one-out the
-    likeliest.
+    Probabilities are the softmax of the scores times a factor that maximizes the likelihood of the
+    leave-one-out scores.
 
-    With more than `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at
-    random; the best of the four machines is then fitted to all samples with these as landmarks (Nyström).
-    Views, ridge and probabilities are then those of up to 20,000 samples drawn at random. The samples may be
-    a dask array: only those drawn are gathered, and the workers sum up what the fit needs of all.
+    With more than `max_exact` distinct samples, all of this is chosen on `n_landmarks` random samples; the
+    best of the four machines is then fitted to all samples with these as landmarks (Nyström). Views, ridge
+    and probabilities are then those of up to 20,000 random samples. The samples may be a dask array: only the
+    drawn samples are gathered, and the workers compute the sums over all samples.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
     Parameters
     ----------
     predictor : "kernel", "neighbors" or "local"
-        What predicts in each view and metric: a kernel machine; the mean over nearest neighbors, whose
-        number and weights (alike, or by the inverse distance) are chosen by leave-one-out; or linear
-        functions fitted to the neighbors of each sample, whose number and ridge are.
+        The predictor in each view and metric: a kernel machine; the mean over nearest neighbors, with their
+        number and weights (equal, or inverse distances) chosen by leave-one-out; or linear functions fitted
+        to the neighbors of each sample, with their number and ridge chosen likewise.
     metric : "l1", "full" or None
         "l1": weights of features and the city-block distance. "full": the matrix of `NeighborRPDML` and its
-        distance. None: the city-block distance with equal weights, which saves time.
+        distance. None: the city-block distance with equal weights, to save time.
     C : float
-        Weight of the mean loss when the metric is learned, as for `FeatureWeights`.
+        Weight of the mean loss in learning the metric, as in `FeatureWeights`.
     views : tuple of "standard" and "rank"
         The views to mix.
     max_exact : int
-        Largest number of distinct samples with a kernel matrix of all of them.
+        Largest number of distinct samples for a full kernel matrix.
     n_landmarks : int
         Number of landmarks if there are more samples.
     random_state : int or RandomState, optional
@@ -86,23 +86,23 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or list of these
-        The classes. For several outputs, a list of those of each; for a column of zeros and ones per label,
-        the numbers of the columns, as scikit-learn's multilayer perceptron has them.
+        The classes. For several outputs, a list with the classes of each; for a column of zeros and ones per
+        label, the column numbers, as in scikit-learn's multilayer perceptron.
     loo_score_ : float
-        Accuracy by leave-one-out: the share of samples all of whose outputs are right. As the best of several
-        it is slightly optimistic.
+        Leave-one-out accuracy: the share of samples with all outputs correct. As the best of several, it is
+        slightly optimistic.
     mixture_ : tuple of Part
         The machines with their shares, the largest first; ``print(*model.mixture_, sep="\\n")`` shows them.
     certificates_ : MachineCertificates
-        `metric_gap`, the largest duality gap of a metric, `mixture_gap`, that of the shares, and
+        `metric_gap`, the largest duality gap of a metric; `mixture_gap`, that of the shares; and
         `ridge_residual`, the largest relative residual of a kernel machine.
     feature_weights_ : array of shape (n_features,)
         The learned weights w, or the diagonal of W for "full", in the view whose metric has the largest
-        share; ones without a metric.
+        share; all 1 without a metric.
     landmarks_ : array of int
-        Row numbers of the samples that the kernel is evaluated at; of equal samples, the first.
+        Row numbers of the samples at which the kernel is evaluated; the first of equal samples.
     medians_ : array of shape (n_features,)
-        What missing values are replaced by.
+        Replacements for missing values.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -176,13 +176,13 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array, table, sparse array or dask array of shape (n_samples, n_features)
             Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
-            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
-            several samples.
+            ``predictor="kernel"``; its medians are those of the drawn samples, and copies of a sample are not
+            merged.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type; with several columns, those of several outputs, such as a column of
-            zeros and ones per label.
+            Class labels of any type. Several columns mean several outputs, such as a column of zeros and ones
+            per label.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default. Whole weights are the same as repeated rows.
+            Weight of each sample; 1 by default. Whole weights are equivalent to repeated rows.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         X = completed(X, self.medians_)
         sets, place = np.unique(labels, axis=0, return_inverse=True)
         rows = Samples(X, place.ravel(), weight, None).distinct_in_order()
-        assert rows.weight is not None  # as there are weights
+        assert rows.weight is not None  # because there are weights
         targets = self._targets(sets[rows.labels], rows.weight, copy_weight(weight))
         machine = self._fit_machine(X[rows.rows], targets, self._places(len(rows.rows)))
         self._keep(machine, used[rows.rows])
@@ -250,7 +250,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f'`views` must hold "standard", "rank" or both, got {self.views!r}.')
 
     def _encoded(self, y: Array) -> Indices:
-        """Keep the classes, and return labels 0, 1, … with a column per output."""
+        """Store the classes, and return labels 0, 1, … with a column per output."""
         self._is_flat, self._marks_labels = y.ndim == 1, type_of_target(y) == "multilabel-indicator"
         columns = [y] if self._is_flat else list(y.T)
         if self._marks_labels:
@@ -269,7 +269,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         return np.column_stack([labels for _, labels in encoded])
 
     def _learn(self, view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
-        """Return the geometry of the metric in a view; that of equal weights if there is nothing to learn."""
+        """Return the geometry of the metric in a view, or of equal weights if there is nothing to learn."""
         n_features = A.shape[1]
         sets, group = np.unique(few.labels, axis=0, return_inverse=True)
         group = group.ravel()
@@ -303,15 +303,15 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         ]
 
     def metric_gain(self) -> float:
-        """Return what the metric adds to the accuracy by leave-one-out.
+        """Return the gain in leave-one-out accuracy from the metric.
 
-        It fits the machine once more, with equal weights in place of the metric. With landmarks, both are
-        fitted to the landmarks only.
+        This fits the machine once more, with equal weights instead of the metric. With landmarks, both are
+        fitted only to the landmarks.
 
         Returns
         -------
         float
-            Accuracy by leave-one-out with the metric, less that without it; 0 if ``metric=None``.
+            Leave-one-out accuracy with the metric minus that without it; 0 if ``metric=None``.
         """
         check_is_fitted(self)
         machine = self._machine_
@@ -337,18 +337,18 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         return [scores[:, columns] for columns in self._machine_.targets.columns]
 
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of the classes, about 1 for a sure class and 0 for others.
+        """Return the scores of the classes: about 1 for a certain class, and 0 for others.
 
         Parameters
         ----------
         X : array or dask array of shape (n_samples, n_features)
-            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
+            Samples, with the features of `fit`. For a dask array, predictions are a dask array, too.
 
         Returns
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores; for two classes, the score of the second less that of the first. For several outputs of
-            two classes it has a column per output; if some have more classes, it is a list of arrays.
+            Scores; for two classes, the score of the second minus that of the first. For several outputs with
+            two classes each, one column per output; if some have more classes, a list of arrays.
         """
         if is_dask(X):
             return by_chunks(self, "decision_function", X)
@@ -364,7 +364,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or dask array of shape (n_samples, n_features)
-            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
+            Samples, with the features of `fit`. For a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -383,13 +383,13 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or dask array of shape (n_samples, n_features)
-            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
+            Samples, with the features of `fit`. For a dask array, predictions are a dask array, too.
 
         Returns
         -------
         array of shape (n_samples, n_classes), or list of these
-            Probabilities, in the order of `classes_`. For several outputs, a list of those of each; for a
-            column of zeros and ones per label, the probabilities of the labels.
+            Probabilities, in the order of `classes_`. For several outputs, one array per output; for a column
+            of zeros and ones per label, the probabilities of the labels.
         """
         if is_dask(X):
             return by_chunks(self, "predict_proba", X)
@@ -400,10 +400,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         return found[0] if self._is_flat else found
 
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
-        """Return the samples of `fit` that are nearest to others in a learned metric: why a class is likely.
+        """Return the training samples nearest to others in a learned metric, to explain predictions.
 
-        Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask
-        array, the nearest are those of the landmarks and the other samples drawn.
+        The metric is that with the largest share in the mixture. After a fit to a large dask array, only the
+        landmarks and the other drawn samples are searched.
 
         Parameters
         ----------
@@ -415,9 +415,9 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         distances : array of shape (n_samples, k)
-            Learned distances, the smallest first.
+            Learned distances, in increasing order.
         rows : array of shape (n_samples, k)
-            Row numbers in `fit`; of equal samples of a class, the first.
+            Row numbers in `fit`; the first of equal samples of a class.
         """
         check_is_fitted(self)
         check_whole("k", k, 1)

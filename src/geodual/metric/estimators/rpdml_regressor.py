@@ -1,4 +1,4 @@
-"""RPDMLRegressor: numbers predicted in learned metrics, with certificates, all choices by leave-one-out."""
+"""RPDMLRegressor: predict numbers in learned metrics, with certificates; all choices by leave-one-out."""
 
 from __future__ import annotations
 
@@ -38,38 +38,39 @@ from ..selection.local_pairs import LocalPairs
 from ..selection.targets import TargetSamples, counted_ranks, nearest_pairs, pair_distances, random_pairs
 from ..terms.graded_term import GradedTerm
 
-_NEAR = 15  # number of neighbors of each sample that make local pairs
-_EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbors …
+_NEAR = 15  # number of neighbors per sample in local pairs
+_EARLIER_FITS = 2  # fits to local pairs that only serve to find closer neighbors …
 _EARLIER_TOL = 1e-3  # … and need not be exact
 _C_OF_WEIGHTS = 3000.0  # the default of `FeatureWeights`
-_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of distances between these neither under- nor overflow
+_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of distances in this range neither underflow nor overflow
 
 
 class RPDMLRegressor(RegressorMixin, MetricLearner):
-    r"""Predict numbers in learned metrics: a kernel machine, local fits or neighbors, with nothing to tune.
+    r"""Predict numbers in learned metrics by kernel machines, local fits or neighbors, with nothing to tune.
 
-    Choose it for tables with numeric features of any scale, of which not all matter alike. `predict_interval`
-    gives intervals. The learned matrix W is a metric for other methods that need distances: `transform`.
+    Choose it for tables with numeric features of any scale that differ in importance. `predict_interval`
+    returns intervals. The learned matrix W is a metric for other methods that need distances; see
+    `transform`.
 
-    **Prediction.** Features are seen in two views: standardized, and as Gaussian scores of their ranks, cut
-    at ±3. In each view three metrics are learned: squared weights of `FeatureWeights` with the city-block
-    distance; the root mean squares of the derivatives of a machine with these weights, with the same
-    distance (one round of a recursive feature machine; it has no duality gap); and a matrix as below with its
-    distance. In each of the six, kernel ridge with the Laplace kernel has the bandwidth and ridge of the
-    least squared error by leave-one-out, on up to 1,000 samples. The prediction is a mixture of the six, with
-    the convex weights of the least such error; a duality gap proves that no others are better. With more than
-    `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at random; the best of
-    the six machines is then fitted to all samples with these as landmarks (Nyström). Views, ridge and
-    intervals are then those of up to 20,000 samples drawn at random. The samples may be a dask array: only
-    those drawn are gathered, and the workers sum up what the fit needs of all.
+    **Prediction.** Features have two views: standardized, and as Gaussian scores of their ranks, clipped at
+    ±3. In each view, three metrics are learned: squared weights of `FeatureWeights` with the city-block
+    distance; the root mean squares of the derivatives of a machine with these weights, with the same distance
+    (one round of a recursive feature machine; it has no duality gap); and a matrix as below with its
+    distance. In each of the six, the bandwidth and ridge of kernel ridge regression with the Laplace kernel
+    minimize the squared leave-one-out error on up to 1,000 samples. The prediction is a mixture of the six,
+    whose convex weights minimize the same error; a duality gap proves that no others are better. With more
+    than `max_exact` distinct samples, all of this is chosen on `n_landmarks` random samples; the best of the
+    six machines is then fitted to all samples with these as landmarks (Nyström). Views, ridge and intervals
+    are then those of up to 20,000 random samples. The samples may be a dask array: only the drawn samples are
+    gathered, and the workers compute the sums over all samples.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
-    **Metric.** Each pair of samples has a bound of its own, from the difference of the ranks r of their
-    targets, :math:`b_k = c\,(r_i - r_j)^2`, summed over the outputs. Pairs that are farther apart are drawn
-    together, and nearer ones are pushed apart. The factor c is such that the mean bound :math:`\bar b` of all
-    pairs is equal to their mean squared distance under the prior. With the squared distances
-    :math:`d_k(W) = v_k^\top W v_k` of the m pairs it solves
+    **Metric.** Each pair of samples has its own bound, from the difference of the ranks r of their targets,
+    :math:`b_k = c\,(r_i - r_j)^2`, summed over the outputs. Pairs that are farther apart are drawn together,
+    and closer ones are pushed apart. The factor c makes the mean bound :math:`\bar b` of all pairs equal to
+    their mean squared distance under the prior. With the squared distances :math:`d_k(W) = v_k^\top W v_k` of
+    the m pairs, it solves
 
     .. math:: \min_{W \succ 0,\ \xi} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
               \quad\text{s.t.}\quad d_k(W) - b_k = \bar b\,\xi_k,
@@ -77,16 +78,16 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     where D is the LogDet divergence of `RPDML`. All slacks ξ have the same unit, so pairs with a large bound
     weigh more than in `RPDML`, where the unit is the bound itself. The program is convex; the fit stops when
     the duality gap proves that the objective is optimal to a relative error of `tol`. Because only ranks of
-    targets count, outliers do no harm, and any increasing function of the target gives the same metric. Of
-    more than 20,000 samples, it is learned from so many drawn at random.
+    targets count, outliers do no harm, and any increasing function of the target gives the same metric. With
+    more than 20,000 samples, the metric is learned from a random 20,000.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbors that ``predictor="neighbors"`` averages over. If there are fewer distinct
-        samples, all of them.
+        Number of neighbors to average with ``predictor="neighbors"``; all distinct samples if there are
+        fewer.
     weights : "distance" or "uniform"
-        How it weighs the neighbors: by the inverse of their distance, or all alike.
+        Weights of these neighbors: inverse distances, or equal weights.
     C : float
         Weight of the deviations from the bounds. Larger values follow the targets more closely, smaller ones
         the prior. Useful values are 1 to 1,000: small ones for noisy targets or many features.
@@ -94,24 +95,24 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix, for example `W_` of an earlier fit.
     pairs : "local" or int
-        The pairs that count. "local": each sample with its 15 nearest neighbors, which are found twice again
-        under the learned metric. A number: this number of random pairs, which suit targets that depend on the
-        features almost linearly and noisily, and are faster. Ten times the number of samples is enough.
+        The pairs to learn from. "local": each sample with its 15 nearest neighbors, which are found twice
+        more under the learned metric. A number: this number of random pairs, which are faster and suit noisy
+        targets that depend almost linearly on the features. Ten times the number of samples is enough.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int
-        Maximal number of iterations; with local pairs, of each of the three fits.
+        Maximum number of iterations; with local pairs, of each of the three fits.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     random_state : int or RandomState, optional
         Seed for random pairs and landmarks.
     predictor : "kernel", "local" or "neighbors"
-        What `predict` does. "kernel": the mixture of kernel machines. "local": a mixture of linear functions
+        Method of `predict`. "kernel": the mixture of kernel machines. "local": a mixture of linear functions
         fitted to the neighbors of each sample, in the same metrics. "neighbors": the mean over nearest
-        neighbors in the metric W of the features as they are.
+        neighbors in the metric W of the original features.
     max_exact : int
-        Largest number of distinct samples with a kernel matrix of all of them.
+        Largest number of distinct samples for a full kernel matrix.
     n_landmarks : int
         Number of landmarks if there are more samples.
 
@@ -125,23 +126,23 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     mixture_ : tuple of Part
         The machines with their shares, the largest first; ``print(*model.mixture_, sep="\\n")`` shows them.
-        Not for "neighbors", nor are the next three.
+        This attribute and the next three do not exist for "neighbors".
     loo_error_ : float, or array of shape (n_outputs,)
-        Root of the mean squared error by leave-one-out. As the least of several it is slightly optimistic.
+        Root mean squared leave-one-out error. As the smallest of several, it is slightly optimistic.
     feature_weights_ : array of shape (n_features,)
         The learned weights of the features, or the diagonal of the matrix, in the certified metric with the
         largest share.
     certificates_ : MachineCertificates
-        `metric_gap`, the largest duality gap of a metric in the mixture, `mixture_gap`, that of the shares,
+        `metric_gap`, the largest duality gap of a metric in the mixture; `mixture_gap`, that of the shares;
         and `ridge_residual`, the largest relative residual of a kernel machine.
     medians_ : array of shape (n_features,)
-        What missing values are replaced by.
+        Replacements for missing values.
     duality_gap_ : float
         Relative duality gap, an upper bound on the relative error of the objective.
     objective_ : float
         The smallest objective above over ξ, at W; with local pairs, of the last fit.
     dual_objective_ : float
-        Lower bound on `objective_` for any metric.
+        Lower bound on `objective_` over all metrics.
     n_iter_ : int
         Number of iterations; with local pairs, of all three fits.
     n_pairs_ : int
@@ -157,7 +158,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     See Also
     --------
     RPDML : Learns from class labels.
-    PairRPDML : Learns from pairs that are known to be similar or not.
+    RPDMLClassifier : Predicts classes.
+    FeatureWeights : Weights of features alone.
+    PairRPDML : Learns from similar and dissimilar pairs.
 
     Examples
     --------
@@ -228,13 +231,13 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         ----------
         X : array, table, sparse array or dask array of shape (n_samples, n_features)
             Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
-            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
-            several samples.
+            ``predictor="kernel"``; its medians are those of the drawn samples, and copies of a sample are not
+            merged.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets: numbers.
+            Target values.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default. Equal samples are one sample of their total weight,
-            whose target is their mean, so whole weights are the same as repeated rows.
+            Weight of each sample; 1 by default. Equal samples are merged into one with their total weight and
+            mean target, so whole weights are equivalent to repeated rows.
 
         Returns
         -------
@@ -274,7 +277,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return self
 
     def _checked_targets(self, y: Array, sample_weight: Any) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return targets with a column per output and their weights, and which samples these are."""
+        """Return targets with a column per output, their weights, and the numbers of their samples."""
         if y.dtype.kind in "SU":
             raise ValueError(
                 f"`y` must hold numbers, got texts such as {y.flat[0]!r}; use RPDMLClassifier for classes."
@@ -322,7 +325,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     def _solve(
         self, space: Space, samples: TargetSamples, W: Array, tol: float, rng: np.random.RandomState
     ) -> tuple[CertifiedMetric, int]:
-        """Return the best metric for pairs that are near under W, and their number; start from W."""
+        """Return the best metric for pairs that are close under W, and their number; start from W."""
         if len(space.X) < 2:
             raise ValueError("All samples are equal, so there is no distance to learn; check the features.")
         indices = (
@@ -330,11 +333,12 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
             if self._is_local
             else random_pairs(len(space.X), int(self.pairs), rng)
         )
-        # Products of weights relative to the largest product, by logarithms: they could vanish or overflow.
+        # Products of weights relative to the largest, by logarithms, because they could underflow or
+        # overflow.
         size = np.log(samples.weight)[indices].sum(axis=1)
         weight = np.exp(size - size.max())
         bounds, unit = _graded_bounds(space.Z, samples.ranks, indices, weight)
-        # Divided by the number of pairs, so that a good C does not depend on it.
+        # Divide by the number of pairs, so that a good C does not depend on it.
         term = GradedTerm(indices, bounds, weight, unit**2 * float(weight.sum()) / self.C)
         program = LogDetProgram(space.X, term, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), term.n_pairs
@@ -364,7 +368,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         self.loo_error_ = float(error[0]) if self._is_flat else error
 
     def _learn_weights(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
-        """Return the geometries of certified weights of features, and of those of a machine's derivatives."""
+        """Return the geometries of certified feature weights, and of weights from a machine's derivatives."""
         ranks = np.apply_along_axis(counted_ranks, 0, few.y, few.weight)
         if not np.ptp(ranks, axis=0).any() or not np.ptp(A, axis=0).any():
             return [equal_weights(view, A.shape[1], "l1")]
@@ -375,7 +379,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return [learned, gradient_weights(learned, A, few)]
 
     def _learn_matrix(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
-        """Return the geometry of a matrix that is learned in a view; none if there is nothing to learn."""
+        """Return the geometry of a matrix learned in a view; none if there is nothing to learn."""
         if not np.ptp(A, axis=0).any() or not np.ptp(few.y, axis=0).any():
             return []
         learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter, predictor="neighbors")
@@ -384,26 +388,26 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return [Geometry("full", view, L, "l2", weights, learner.duality_gap_)]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Predict intervals in which targets lie, by leave-one-out: the jackknife+.
+        """Predict intervals for the targets by leave-one-out: the jackknife+.
 
-        An interval is made of the predictions of all machines that leave one sample out, each widened by its
-        error at that sample. For settings that do not depend on the targets, at least 2 · coverage − 1 of new
-        targets lie in their intervals, whatever their distribution, and mostly about `coverage` of them. Here
-        metrics and settings are chosen on all samples, so this is not proved. With landmarks, and for
-        ``predictor="local"``, it is the jackknife: the prediction less and plus an error by leave-one-out.
-        The predictor "neighbors" has no intervals.
+        An interval is built from the predictions of all machines that leave one sample out, each widened by
+        its error at that sample. For settings that do not depend on the targets, at least a share 2 ·
+        coverage − 1 of new targets lies in the intervals, for any distribution, and usually about `coverage`.
+        Here, metrics and settings are chosen on all samples, so this is not proved. With landmarks, and for
+        ``predictor="local"``, it is the jackknife: the prediction minus and plus a leave-one-out error. The
+        predictor "neighbors" has no intervals.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples, with the features of `fit`.
         coverage : float
-            Share of targets that should lie in their intervals, between 0 and 1.
+            Desired share of targets in their intervals, between 0 and 1.
 
         Returns
         -------
         lower, upper : array of shape (n_samples,) or (n_samples, n_outputs)
-            The ends of the intervals; infinite if there are too few samples for such a coverage.
+            The ends of the intervals; infinite if there are too few samples for this coverage.
 
         References
         ----------
@@ -428,7 +432,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Parameters
         ----------
         X : array or dask array of shape (n_samples, n_features)
-            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
+            Samples, with the features of `fit`. For a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -461,7 +465,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Returns
         -------
         array of shape (n_samples, n_components)
-            X Lᵀ, with medians in place of missing values.
+            X Lᵀ, with missing values replaced by medians.
         """
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
@@ -475,7 +479,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
 
 def _graded_bounds(Z: Array, ranks: Array, indices: Indices, weight: Array) -> tuple[Array, float]:
-    """Return a bound per pair, proportional to the squared difference of ranks, and the mean distance.
+    """Return one bound per pair, proportional to the squared difference of ranks, and the mean distance.
 
     If all pairs have equal ranks, all bounds are zero. Otherwise their mean is the mean squared distance.
     """

@@ -1,4 +1,4 @@
-"""Sums over all pairs of samples; the distance matrix is computed in tiles, so that no pair is stored."""
+"""Sums over all pairs of samples; the distance matrix is computed in tiles and never stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .pair_set import LossPass, Pairs, PairTable, ThinnedPairs, thinned_rows
 from .tiles import Block, Kept, LaplacianSum, chunks_of, class_tiles, curvature_sums, loss_sums, moment_sums
 
 _EPS = float(np.finfo(float).eps)
-_MANY = 30_000_000  # pairs times features from which Hessian products are computed in single precision
-_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
+_MANY = 30_000_000  # pairs times features above which Hessian products are computed in single precision
+_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares do not under- or overflow in single precision
 
 Task = TypeVar("Task")
 Sums = TypeVar("Sums")
@@ -27,16 +27,16 @@ class AllPairs(Pairs):
     """All pairs of samples; two samples of the same class are similar.
 
     Samples must be centered: differences do not depend on the center, but rounding errors of products do.
-    The distance matrix is computed tile by tile, with its diagonal. There a sample of weight w makes a
-    similar pair of weight w²/2 with itself. But w copies make only w (w − 1)/2 pairs with each other, so the
-    surplus is taken off at the end of a pass.
+    The distance matrix is computed tile by tile, including its diagonal, where a sample of weight w forms a
+    similar pair of weight w²/2 with itself. But w copies form only w (w − 1)/2 pairs with each other, so the
+    surplus is subtracted at the end of a pass.
 
     Parameters
     ----------
     labels : array of shape (n_samples,)
         Classes in increasing order. Samples must be sorted by class, so that a tile has one kind of pairs.
     sample_weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default. A pair gets the product of the weights of its samples.
+        Weight of each sample; 1 by default. The weight of a pair is the product of its samples' weights.
     n_threads : int
         Number of threads over tiles; the sums do not depend on it.
     """
@@ -56,7 +56,7 @@ class AllPairs(Pairs):
         return Block.of(Z, self._given_weight)
 
     def _map(self, function: Callable[[Task], Sums], tasks: Sequence[Task]) -> Iterator[Sums]:
-        """Yield the sums of all tasks in their order, so that totals have the same bits with any threads."""
+        """Yield the sums of all tasks in order, so that totals do not depend on the number of threads."""
         if self._n_threads == 1 or len(tasks) == 1:
             yield from map(function, tasks)
             return
@@ -99,7 +99,7 @@ class AllPairs(Pairs):
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         assert losses.curvatures is not None
         if not _are_kept(losses.curvatures):
-            # To compute them again would take a pass; as if φ″ were the same for all pairs is near enough.
+            # Computing them again would take a pass; treating φ″ as equal for all pairs is accurate enough.
             return losses.curvature_total * self._second_moment(Z)
         block = self._block(Z)
         sums = LaplacianSum(block)
@@ -123,13 +123,13 @@ class AllPairs(Pairs):
 
 def pair_masses(weight: Array) -> tuple[float, float]:
     """Return the total weight of all pairs of samples, and the surplus of the diagonal, see `AllPairs`."""
-    # A sample of weight 2 stands for two equal samples, which also make a pair.
+    # A sample of weight 2 represents two equal samples, which also form a pair.
     mass, copy = float(weight.sum()), copy_weight(weight)
     return 0.5 * mass * (mass - copy), 0.5 * mass * copy
 
 
 def without_surplus(found: LossPass, loss: PairLoss, surplus: float) -> LossPass:
-    """Take the surplus of the diagonal, similar pairs of distance zero, off the sums of the loss."""
+    """Subtract the surplus of the diagonal, similar pairs of distance zero, from the sums of the loss."""
     own = loss.terms(np.zeros(1), similar=True, weight=np.array([surplus]))
     return found._replace(
         value=found.value - own.value,
@@ -140,7 +140,7 @@ def without_surplus(found: LossPass, loss: PairLoss, surplus: float) -> LossPass
 
 
 def form_block(Z: Array, weight: Array | None, S: Array, n_pairs: int) -> Block:
-    """Prepare the forms zᵀSz of centered samples, in single precision if there are many: half the time.
+    """Prepare the forms zᵀSz of centered samples; in single precision if there are many, in half the time.
 
     A Newton step needs no more; values, gradients and the duality gap are always in double precision.
     """

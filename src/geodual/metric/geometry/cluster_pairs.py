@@ -1,4 +1,4 @@
-"""Sums over all pairs of samples on a cluster: a task per pair of blocks, and small sums back."""
+"""Sums over all pairs of samples on a cluster: one task per pair of blocks returns small sums."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _EPS = float(np.finfo(float).eps)
 
 
 class ClusterPairs(Pairs):
-    """All pairs of samples that are in blocks on the workers of a cluster; the sums are those of `AllPairs`.
+    """All pairs of samples in blocks on the workers of a cluster; the sums are those of `AllPairs`.
 
-    The samples are not where the solver is. So in place of the samples Z = X L in the coordinates of a frame,
-    the methods get L alone, and the workers compute Z. A program of these pairs has the identity as X.
+    The samples are not on the solver's machine. So instead of the samples Z = X L in the coordinates of a
+    frame, the methods receive only L, and the workers compute Z. A program of these pairs has the identity as
+    X.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class ClusterPairs(Pairs):
         return ThinnedPairs(ClusterPairs(self._blocks.taken(rows)), slice(None), self.total_weight)
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
-        L = on_worker(np.asarray, Z)  # sent once, and passed on between the workers
+        L = on_worker(np.asarray, Z)  # sent once, then passed between workers
         parts = persisted([on_worker(_losses, *couple, L, loss, self.n_pairs) for couple in self._couples])
         *sums, size, n_dropped = summed([part[0] for part in parts])
         value, conjugate, slope_sum, curvature_total = sums
@@ -63,7 +64,7 @@ class ClusterPairs(Pairs):
 
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         if losses.curvatures is None:
-            # As in `AllPairs`: as if φ″ were the same for all pairs.
+            # As in `AllPairs`, treat φ″ as equal for all pairs.
             mean = self._blocks.scatter * (float(self._blocks.counts.sum()) / max(self.total_weight, 1e-300))
             return np.asarray(losses.curvature_total * (Z.T @ mean @ Z))
         L = on_worker(np.asarray, Z)
@@ -71,19 +72,19 @@ class ClusterPairs(Pairs):
         return np.asarray(summed([on_worker(_moment, *couple, L, part) for couple, part in parts])[0])
 
     def index_list(self, limit: int) -> PairTable:
-        raise ValueError("Pairs of samples on a cluster cannot be listed; give `X` as an array of numpy.")
+        raise ValueError("Pairs of samples on a cluster cannot be listed; pass `X` as a numpy array.")
 
 
 Losses = tuple[tuple[float, float, Array, float, float, int], Kept]
 """Sums over pairs (φ, φ*, φ′zzᵀ, φ″, size of rounding errors, number of tiles without φ″), and φ″."""
 
 
-# Tasks of the workers. They take the pairs between two blocks, or those within `a` if `b` is None, and return
-# tuples, which `summed` adds up.
+# Tasks for the workers. They process the pairs between two blocks, or those within `a` if `b` is None, and
+# return tuples for `summed`.
 
 
 def _losses(a: SampleBlock, b: SampleBlock | None, L: Array, loss: PairLoss, n_pairs: int) -> Losses:
-    """Return the sums of the loss over the pairs, and the curvatures that are kept on the worker."""
+    """Return the sums of the loss over the pairs, and the curvatures, which stay on the worker."""
     Z, weight, tiles = _joined(a, b, L)
     found = loss_sums(Block.of(Z, weight), tiles, loss, n_pairs)
     n_dropped = sum(kept is None for kept in found.curvatures)
@@ -104,7 +105,7 @@ def _products(
     losses: Losses | None,
     n_pairs: int,
 ) -> tuple[Array]:
-    """Return Σ φ″ (zᵀSz) zzᵀ for `where` = (L, S); without `losses`, φ″ was not kept and is found again."""
+    """Return Σ φ″ (zᵀSz) zzᵀ for `where` = (L, S); without `losses`, φ″ is computed again."""
     Z, weight, tiles = _joined(a, b, where[0])
     distances = Block.of(Z, weight) if losses is None else None
     kept: Kept = [None] * len(tiles) if losses is None else losses[1]
@@ -113,7 +114,7 @@ def _products(
 
 
 def _moment(a: SampleBlock, b: SampleBlock | None, L: Array, losses: Losses) -> tuple[Array]:
-    """Return Σ φ″ zzᵀ, from curvatures that were kept."""
+    """Return Σ φ″ zzᵀ from the kept curvatures."""
     Z, weight, tiles = _joined(a, b, L)
     return (moment_sums(Block.of(Z, weight), tiles, losses[1]).total(Z),)
 

@@ -1,4 +1,4 @@
-"""Distances of pairs: of a list of pairs from differences, of all pairs from one matrix product."""
+"""Distances of pairs: for a list of pairs from differences, for all pairs from a matrix product."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
-_KEPT = 2_000_000  # 16 MB: up to this number of entries, the differences of all pairs are kept
-_CHUNK = 2048  # otherwise this number of differences is formed at once: they stay in the cache
+_KEPT = 2_000_000  # 16 MB: differences of all pairs are kept up to this number of entries
+_CHUNK = 2048  # otherwise this number of differences is formed at once, to stay in the cache
 
 
 class PairDifferences:
@@ -47,26 +47,26 @@ class PairDifferences:
         return total
 
     def _parts(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield the differences of some pairs at a time, with their positions; all at once if they fit."""
+        """Yield the differences of pairs in parts, with their positions; all at once if they fit."""
         if len(self._i) * Z.shape[1] <= _KEPT:
-            # A Hessian is multiplied several times at the same point.
+            # Several Hessian products are taken at the same point.
             if self._kept is None or self._kept[0] is not Z:
                 self._kept = (Z, Z.take(self._i, axis=0) - Z.take(self._j, axis=0))
             yield slice(None), self._kept[1]
             return
-        # One buffer for all parts, because new memory costs time.
+        # Use one buffer for all parts, because allocating memory takes time.
         first, second = np.empty((2, _CHUNK, Z.shape[1]))
         for start in range(0, len(self._i), _CHUNK):
             part = slice(start, start + _CHUNK)
             i, j = self._i[part], self._j[part]
-            # Without a check of the row numbers ("clip"), `take` writes to the buffer directly.
+            # With "clip", `take` does not check row numbers and writes to the buffer directly.
             V = Z.take(i, axis=0, out=first[: len(i)], mode="clip")
             V -= Z.take(j, axis=0, out=second[: len(i)], mode="clip")
             yield part, V
 
 
 def gram_factors(Z: Array, Y: Array) -> tuple[Array, Array]:
-    """Return A and B such that A Bᵀ has the entries (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ), for Y = Z S with S symmetric."""
+    """Return A and B for which A Bᵀ has the entries (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ), with Y = Z S and S symmetric."""
     # The entry is zᵢᵀyᵢ + zⱼᵀyⱼ − 2 yᵢᵀzⱼ; the two extra columns add the first two terms.
     forms = np.einsum("ij,ij->i", Z, Y)[:, None]
     ones = np.ones((len(Z), 1), dtype=Z.dtype)

@@ -1,4 +1,4 @@
-"""Differences of pairs, feature by feature: distances that are linear in weights of features, and sums."""
+"""Differences of pairs by feature: distances that are linear in feature weights, and sums."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scipy.sparse import csr_array, issparse
 
 from geodual.arrays import Array, Indices
 
-_KEPT = 25_000_000  # differences up to this number (200 MB) are formed once, others in every pass
-_CHUNK = 50_000  # differences formed at once otherwise: 0.4 MB, which stay in the cache
+_KEPT = 25_000_000  # up to this number (200 MB), differences are formed once, otherwise in every pass
+_CHUNK = 50_000  # differences formed at once otherwise: 0.4 MB, to stay in the cache
 
 
 class FeatureDifferences:
     """The absolute or squared differences V of pairs, an array of shape (n_pairs, n_features).
 
-    Of sparse samples they are sparse, and zeros take neither time nor memory.
+    For sparse samples they are sparse, and zeros take neither time nor memory.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class FeatureDifferences:
 
     def __init__(self, X: Any, i: Indices, j: Indices, squared: bool) -> None:
         self._X, self._i, self._j, self._squared = X, i, j, squared
-        # Differences per pair; of sparse samples at most, for those of mean size.
+        # Differences per pair; for sparse samples, the maximum for samples of mean size.
         self._width = max(2 * X.nnz // X.shape[0], 1) if issparse(X) else X.shape[1]
 
     def _formed(self, pairs: slice) -> Any:
@@ -47,7 +47,7 @@ class FeatureDifferences:
         return self._formed(slice(None)) if few else None
 
     def _parts(self) -> Iterator[tuple[slice, Any]]:
-        """Yield the differences of some pairs at a time, and which pairs these are."""
+        """Yield the differences of pairs in parts, with the positions of the pairs."""
         if self._kept is not None:
             yield slice(0, len(self._i)), self._kept
             return
@@ -61,7 +61,7 @@ class FeatureDifferences:
         return np.concatenate([V @ w for _, V in self._parts()])
 
     def sums(self, u: Array) -> Array:
-        """Return Vᵀ u, a sum over the pairs per feature."""
+        """Return Vᵀ u: for each feature, a sum over the pairs."""
         return np.asarray(sum(u[pairs] @ V for pairs, V in self._parts()))
 
     def squared_sums(self, u: Array) -> Array:
@@ -69,7 +69,7 @@ class FeatureDifferences:
         return np.asarray(sum(u[pairs] @ V**2 for pairs, V in self._parts()))
 
     def scatter(self, u: Array, p: Array, starts: Indices) -> Array | None:
-        """Return Vᵀ diag(u) V less that of the means of groups; None if there are too many pairs.
+        """Return Vᵀ diag(u) V minus that of the means of groups; None if there are too many pairs.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class FeatureDifferences:
         p : array of shape (n_pairs,)
             Shares of the pairs of a group in its mean.
         starts : array of int
-            Where groups start.
+            Start positions of the groups.
         """
         V = self._kept
         if V is None:

@@ -1,4 +1,4 @@
-"""Sums over a list of pairs: from the differences of each pair, or from products over the samples."""
+"""Sums over a list of pairs, from differences of pairs or from products over samples."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ROWS = 2048  # number of pairs in a typical matrix product
 _MANY_FEATURES = 16
 _MANY_PAIRS = 3.0
 _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products over samples
-_ENTRIES = 131_072  # 1 MB: rows of this many entries in all are gathered at once, and stay in the cache
-_MANY = 100_000  # entries of the samples from which second derivatives are computed in single precision
-_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
+_ENTRIES = 131_072  # 1 MB: total entries of the rows gathered at once, to stay in the cache
+_MANY = 100_000  # number of entries of samples above which second derivatives are in single precision
+_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares do not under- or overflow in single precision
 _GRAPH_LOST_DIGITS = 1e3  # largest loss of relative accuracy there
 
 
 def chunk_operations(n_features: int) -> float:
-    """Return the operation count of the largest matrix product in a pass over a list of pairs."""
+    """Return the number of operations of the largest matrix product in a pass over a list of pairs."""
     return product_operations(n_features, _ROWS, n_features)
 
 
@@ -44,8 +44,8 @@ class Curvatures(NamedTuple):
 class PairList(Pairs):
     """A list of pairs of samples.
 
-    Few pairs, or pairs in few dimensions, are added up from their differences. Otherwise products over
-    samples are faster, see `PairGraph`; they are used as long as they lose few digits.
+    Few pairs, or pairs in few dimensions, are summed by differences. Otherwise products over samples are
+    faster, see `PairGraph`; they are used as long as they lose few digits.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PairList(Pairs):
         kinds = []
         for part, similar in ((slice(self._n_similar), True), (slice(self._n_similar, None), False)):
             weight = None if self._weight is None else self._weight[part]
-            # A copy, because a loss may overwrite the distances.
+            # Copy, because a loss may overwrite the distances.
             kinds.append(loss.terms(d[part].copy(), similar, weight))
         near, far = kinds
         return LossTerms(
@@ -130,14 +130,14 @@ def _loss_pass(terms: LossTerms, total: Array, curvatures: Curvatures, noise: fl
 
 
 class PairGraph:
-    """The graph with an edge per pair.
+    """The graph with one edge per pair.
 
-    Curvature products at a point take three calls in this order: `moment` chooses their precision, `turned`
-    gives the samples in other coordinates, and `form_sum` takes these samples, as often as needed.
+    Curvature products at a point take three calls in this order: `moment` chooses the precision, `turned`
+    returns the samples in other coordinates, and `form_sum` uses these samples, any number of times.
 
-    It takes 4 N n² operations and some gathering of rows to add up what takes 4 m n² operations with the
-    differences of m pairs, for N samples of n features. But sums lose digits if samples are far from the
-    origin compared with their distances; `size` tells how many.
+    For N samples of n features, sums take 4 N n² operations and some gathering of rows, compared with 4 m n²
+    operations for the differences of m pairs. But sums lose digits if samples are far from the origin
+    compared with their distances; `size` measures how many.
 
     Parameters
     ----------
@@ -152,22 +152,22 @@ class PairGraph:
         self._i, self._j = place[i], place[j]
         n = len(self.rows)
         self._degree = np.bincount(np.concatenate([self._i, self._j]), minlength=n)
-        # Each pair is one entry; the other half of the adjacency matrix is the transpose of this one.
+        # Each pair is one entry; the other half of the adjacency matrix is the transpose.
         self._pair = np.lexsort((self._j, self._i))  # the pair of each entry
         starts = np.concatenate([[0], np.cumsum(np.bincount(self._i, minlength=n))])
         self._adjacency = csr_array((np.ones(len(self._i)), self._j[self._pair], starts), shape=(n, n))
-        # Memory is kept, because new memory costs more time than what is done with it.
+        # Reuse memory, because allocating it takes longer than using it.
         self._buffers, self._product = np.empty((2, 0, 0)), np.empty((0, 0))
         self._kind: type[np.floating] = np.float64  # precision of sums of forms
         self._prepared: tuple[Array, Array] | None = None  # samples, and the same centered, in that precision
 
     def centered(self, Z: Array) -> Array:
-        """Return the samples that are in pairs, minus the mean of the ends of all pairs."""
+        """Return the samples in pairs, minus the mean of the ends of all pairs."""
         used = Z if len(self.rows) == len(Z) else Z[self.rows]
         return np.asarray(used - self._degree @ used / self._degree.sum())
 
     def distances(self, Z: Array) -> Array:
-        """Return the squared distances of all pairs, from their differences, to full accuracy."""
+        """Return the squared distances of all pairs from differences, to full accuracy."""
         d = np.empty(len(self._i))
         for part, first, second in self._gathered(Z, Z):
             first -= second
@@ -198,7 +198,7 @@ class PairGraph:
     def moment(self, Z: Array, a: Array) -> Array:
         """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ for a ≥ 0, and choose the precision of the sums of forms.
 
-        If there are many samples, both are computed in single precision: they need not be accurate.
+        With many samples, both are computed in single precision, because they need not be accurate.
         """
         Y, (least, most) = self.centered(Z), _SINGLE_RANGE
         self._kind = np.float64
@@ -222,7 +222,7 @@ class PairGraph:
     def form_sum(self, Z: Array, S: Array, a: Array) -> Array:
         """Return Σ a (zᵀ S z) z zᵀ over the differences z = zᵢ − zⱼ.
 
-        Z are the samples of the last `moment`, perhaps `turned`.
+        Z are the samples of the last `moment`, possibly `turned`.
         """
         if self._prepared is None or self._prepared[0] is not Z:
             self._prepared = Z, self.centered(Z).astype(self._kind)
@@ -238,7 +238,7 @@ class PairGraph:
         return np.asarray(np.bincount(self._i, a, n) + np.bincount(self._j, a, n))
 
     def _gathered(self, Z: Array, Y: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield zᵢ and yⱼ of some pairs at a time, with their positions; they may be overwritten."""
+        """Yield zᵢ and yⱼ of pairs in parts, with their positions; they may be overwritten."""
         step = max(_ENTRIES // Z.shape[1], 16)
         if self._buffers.shape != (2, step, Z.shape[1]) or self._buffers.dtype != Z.dtype:
             self._buffers = np.empty((2, step, Z.shape[1]), Z.dtype)
@@ -246,5 +246,5 @@ class PairGraph:
             part = slice(start, start + step)
             i, j = self._i[part], self._j[part]
             first, second = self._buffers[:, : len(i)]
-            # Without a check of the row numbers ("clip"), `take` writes to the buffer directly.
+            # With "clip", `take` does not check row numbers and writes to the buffer directly.
             yield part, Z.take(i, axis=0, out=first, mode="clip"), Y.take(j, axis=0, out=second, mode="clip")

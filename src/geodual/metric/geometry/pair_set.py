@@ -1,4 +1,4 @@
-"""The interface of a set of pairs: sums over all its pairs, computed in passes that need little memory.
+"""The interface of a set of pairs: sums over all pairs, computed in passes that need little memory.
 
 Z are the samples in the coordinates of a frame. A pass needs the squared distances d = ‖zᵢ − zⱼ‖², the
 quadratic forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ), and sums Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Zᵀ Lap(a) Z, where Lap(a) is the
@@ -17,10 +17,10 @@ from geodual.arrays import Array, Indices
 
 from ..losses import PairLoss
 
-_SHARE = 0.3  # of the samples; a pass then takes an eleventh of the time
-_PER_FEATURE = 15  # with fewer samples per feature, the optimum of some samples is far from that of all
-_MOST = 0.35  # of the samples: with more, too little is saved
-_FEW = 2_000_000  # pairs below which a pass is too fast to be worth thinning
+_SHARE = 0.3  # of the samples; a pass takes an eleventh of the time
+_PER_FEATURE = 15  # with fewer samples per feature, the optimum of a part is far from that of all
+_MOST = 0.35  # of the samples; with more, too little is saved
+_FEW = 2_000_000  # number of pairs below which thinning does not pay off
 
 
 class LossPass(NamedTuple):
@@ -35,7 +35,7 @@ class LossPass(NamedTuple):
     curvature_total : float
         Σ φ″.
     curvatures : object
-        φ″ of all pairs, in a form that only their set of pairs reads.
+        φ″ of all pairs, in a form known only to the set of pairs.
     noise : float
         Upper estimate of the error of Σ φ from rounded distances.
     """
@@ -80,12 +80,12 @@ class Pairs(ABC):
         """Return Σ φ″(d) (zᵀ S z) z zᵀ over the differences z, in one pass over the pairs."""
 
     def thinned(self, n_features: int) -> Pairs | None:
-        """Return a part of the pairs that stands for all of them; None if no part would serve.
+        """Return a part of the pairs that represents all; None if no part is good enough.
 
         Parameters
         ----------
         n_features : int
-            Number of features: the more there are, the more samples are needed.
+            Number of features: the more features, the more samples are needed.
         """
         return None
 
@@ -96,13 +96,13 @@ class Pairs(ABC):
     def turned(self, Z: Array, basis: Array, losses: LossPass) -> Array:
         """Return the samples of the last `curvature_moment` as Z Q, for an orthogonal Q.
 
-        They are for curvature products, and need not be more accurate than these.
+        They are used for curvature products, and need not be more accurate than these.
         """
         return np.asarray(Z @ basis)
 
     @abstractmethod
     def index_list(self, limit: int) -> PairTable:
-        """Return all pairs as a list; raise if there are more than `limit`."""
+        """Return all pairs as a list; raise an error if there are more than `limit`."""
 
     def _check_limit(self, limit: int) -> None:
         if self.n_pairs > limit:
@@ -112,14 +112,14 @@ class Pairs(ABC):
 
 
 class ThinnedPairs(Pairs):
-    """Pairs of some samples; their sums are scaled to the total weight of all pairs.
+    """Pairs of some samples, with sums scaled to the total weight of all pairs.
 
     Parameters
     ----------
     pairs : Pairs
         The pairs of these samples.
     rows : array of shape (n_chosen,), or slice
-        Row numbers of these samples among those that it is called with.
+        Row numbers of these samples among the samples passed to the methods.
     total_weight : float
         Sum of the weights of all pairs.
     """
@@ -152,7 +152,7 @@ class ThinnedPairs(Pairs):
 
 
 def thinned_rows(labels: Indices, n_features: int) -> Indices | None:
-    """Return row numbers of random samples of every class that may stand for all; None if too few would.
+    """Return row numbers of random samples of every class that represent all; None if this would not pay off.
 
     Parameters
     ----------
@@ -165,13 +165,13 @@ def thinned_rows(labels: Indices, n_features: int) -> Indices | None:
     wanted = max(_SHARE * n, _PER_FEATURE * n_features)
     if wanted > _MOST * n or n * (n - 1) // 2 < _FEW:
         return None
-    # Sorted by class and shuffled within each, so that evenly spaced samples hold every class by its share.
+    # Sort by class and shuffle within classes, so that evenly spaced samples contain each class by its share.
     order = np.lexsort((np.random.default_rng(0).random(n), labels))
     return np.sort(order[np.linspace(0, n - 1, int(wanted)).astype(np.intp)])
 
 
 class JointPairs(Pairs):
-    """Two sets of pairs: one of the first samples, and one of the samples that follow.
+    """Two sets of pairs: one of the first samples, and one of the remaining samples.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class JointPairs(Pairs):
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
         one = self._first.evaluate(Z[: self._n_first], loss)
         two = self._second.evaluate(Z[self._n_first :], loss)
-        # The curvatures of the second set are found again, so that those of the first may have any form.
+        # The curvatures of the second set are computed again, so that those of the first may have any form.
         return LossPass(
             one.value + two.value,
             one.conjugate + two.conjugate,

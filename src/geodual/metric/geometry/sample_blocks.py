@@ -1,7 +1,7 @@
 """Samples in blocks on the workers of a cluster, sorted by class and centered.
 
-Only labels, weights and, while samples are loaded, row numbers are on the machine of the user, each of 8
-bytes per sample. Blocks never are: they are made on the workers, and kept there.
+Only labels, weights and, while samples are loaded, row numbers are on the user's machine, with 8 bytes each
+per sample. Blocks are created on the workers and stay there.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from geodual.cluster import NOT_FINITE, check_dask_array, gathered, is_dask, on_
 from ..base.checks import UNKNOWN, check_sample_weight, copy_weight, encoded_labels, warn_of_unknown
 from ..base.scatter import between_sum, class_means, class_sums, scatter_sums, standing_for, varying
 
-# The number of rows of a block grows with the root of the number of samples. So does the number of blocks,
-# and a pass has 15 tasks for 20,000 samples and 600 for a million. It must not depend on the workers:
-# sums over the same blocks, added in the same order, have the same bits on any cluster.
+# The number of rows of a block grows with the root of the number of samples, and so does the number of
+# blocks: a pass has 15 tasks for 20,000 samples and 600 for a million. It must not depend on the workers:
+# sums over the same blocks in the same order have the same bits on any cluster.
 _LEAST_ROWS = 2_000
 _ROWS = 30.0  # times the root of the number of samples
 
 
 class SampleBlock(NamedTuple):
-    """Some samples on a worker: rows, classes in increasing order, and weights (None means 1)."""
+    """A block of samples on a worker: rows, classes in increasing order, and weights (None means 1)."""
 
     X: Array
     labels: Indices
@@ -37,7 +37,7 @@ class SampleBlock(NamedTuple):
 
     @property
     def counts(self) -> Array:
-        """How often each sample counts."""
+        """Weight of each sample."""
         return np.ones(len(self.X)) if self.weight is None else self.weight
 
 
@@ -47,14 +47,14 @@ class SampleBlocks:
     Parameters
     ----------
     parts : sequence
-        Tasks of Dask whose results are the blocks, each a `SampleBlock`.
+        Dask tasks whose results are the blocks, each a `SampleBlock`.
     edges : array of shape (n_blocks + 1,)
         Number of the first sample of each block, and the number of samples.
     labels : array of shape (n_samples,)
-        Classes 0, 1, … in increasing order, after −1 for samples without label. No block has samples with
-        and without label.
+        Classes 0, 1, … in increasing order, after −1 for unlabeled samples. No block mixes labeled and
+        unlabeled samples.
     weight : array of shape (n_samples,), or None
-        How often each sample counts; None means once.
+        Weight of each sample; None means 1.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class SampleBlocks:
         X : dask array of shape (n_samples, n_features)
             The samples.
         labels : array of shape (n_samples,)
-            Classes 0, 1, …, and −1 for samples without label.
+            Classes 0, 1, …, and −1 for unlabeled samples.
         weight : array of shape (n_samples,), or None
-            How often each sample counts. Samples of weight zero are left out.
+            Weight of each sample. Samples of weight zero are not used.
         """
         X = X.astype(float).rechunk({1: -1})
         rows = np.flatnonzero(np.ones(len(labels)) if weight is None else weight)
@@ -96,11 +96,11 @@ class SampleBlocks:
         return SampleBlocks(parts, edges, labels, weight)
 
     def here(self) -> Array:
-        """Return the samples themselves."""
+        """Gather the samples."""
         return np.concatenate([part.X for part in gathered(self.parts)])
 
     def labeled(self) -> SampleBlocks:
-        """Return the samples with a label."""
+        """Return the labeled samples."""
         first = int(np.searchsorted(self.labels, UNKNOWN, side="right"))
         block = int(np.searchsorted(self.edges, first))
         weight = None if self.weight is None else self.weight[first:]
@@ -108,13 +108,13 @@ class SampleBlocks:
 
     def couples(self) -> list[tuple[Any, Any]]:
         """Return all pairs of blocks, and each block with None, for the pairs of samples within it."""
-        # These are fewer, so they come last: then all workers end at about the same time.
+        # The latter are smaller, so they come last: then all workers finish at about the same time.
         between = [(part, other) for k, part in enumerate(self.parts) for other in self.parts[k + 1 :]]
         return between + [(part, None) for part in self.parts]
 
     @property
     def counts(self) -> Array:
-        """How often each sample counts."""
+        """Weight of each sample."""
         return np.ones(len(self.labels)) if self.weight is None else self.weight
 
     @cached_property
@@ -125,7 +125,7 @@ class SampleBlocks:
             return _finite(squares - np.outer(total, total) / float(self.counts.sum()))
 
     def standing_for_all(self) -> Array:
-        """Return a few samples with the covariance of all; they can be where the solver is."""
+        """Return a few samples with the covariance of all, for the solver's machine."""
         mass = float(self.counts.sum())
         return standing_for(self.scatter / (mass - copy_weight(self.counts)))
 
@@ -144,14 +144,14 @@ def joined_samples(a: SampleBlock, b: SampleBlock | None) -> Array:
 
 
 def joined_weights(a: SampleBlock, b: SampleBlock | None) -> Array | None:
-    """Return the weights of the samples of a couple of blocks, or of one; None means once."""
+    """Return the weights of the samples of a couple of blocks, or of one; None means 1."""
     if a.weight is None or b is None:
         return a.weight
     return np.concatenate([a.weight, b.counts])
 
 
 def _block_edges(labels: Indices) -> Indices:
-    """Cut sorted samples into blocks of nearly equal size; samples without label have blocks of their own."""
+    """Cut sorted samples into blocks of nearly equal size; unlabeled samples have separate blocks."""
     n, first = len(labels), int(np.searchsorted(labels, UNKNOWN, side="right"))
     size = max(_LEAST_ROWS, _ROWS * np.sqrt(n))
     edges = [np.linspace(0, first, int(np.ceil(first / size)) + 1)[:-1]]
@@ -167,7 +167,7 @@ def _taken(
     labels: Indices,
     weight: Array | None,
 ) -> list[Any]:
-    """Return tasks that make blocks, which begin at `edges`, of rows of chunks, which begin at `starts`."""
+    """Return tasks that build blocks, beginning at `edges`, from rows of chunks, beginning at `starts`."""
     tasks = []
     for cut in map(slice, edges[:-1].tolist(), edges[1:].tolist()):
         chunk_of = np.searchsorted(starts, rows[cut], side="right") - 1
@@ -195,7 +195,7 @@ def _center(parts: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weighted mean of all samples, and which features are not constant."""
     mass, total, low, high = zip(*gathered([on_worker(_extent, part) for part in parts]), strict=True)
     lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
-    # NaN is in the least of numbers, too.
+    # A minimum with NaN is NaN.
     if not np.isfinite(lowest).all() or not np.isfinite(highest).all():
         raise ValueError(NOT_FINITE)
     with np.errstate(over="ignore"):
@@ -220,7 +220,7 @@ def _moments(part: SampleBlock) -> tuple[Array, Array]:
 
 
 def _finite(scatter: Array) -> Array:
-    """Return a sum of squares; raise if it has overflowed."""
+    """Return a sum of squares; raise an error if it overflowed."""
     if not np.isfinite(scatter).all():
         raise ValueError("`X` and `sample_weight` are too large for sums of squares; scale both.")
     return scatter
@@ -242,20 +242,20 @@ def load_samples(learner: Any, X: Any, y: Any, sample_weight: Any, stacklevel: i
     Parameters
     ----------
     learner : estimator
-        The learner, which gets the attribute `n_features_in_`.
+        The learner; its attribute `n_features_in_` is set.
     X : dask array of shape (n_samples, n_features)
         Samples.
     y : array or dask array of shape (n_samples,)
         Class labels.
     sample_weight : array or dask array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     stacklevel : int
-        Of warnings, so that they name the caller of `fit`.
+        Stack level of warnings, so that they point to the caller of `fit`.
     """
     check_dask_array(X)
     _check_shape(X)
     if y is None:
-        raise ValueError(f"{type(learner).__name__} needs labels; give `y`.")
+        raise ValueError(f"{type(learner).__name__} needs labels; pass `y`.")
     y, sample_weight = (gathered([values])[0] if is_dask(values) else values for values in (y, sample_weight))
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
@@ -275,5 +275,5 @@ def _check_shape(X: Any) -> None:
     if n_samples < max(n_features, 2):
         raise ValueError(
             f"`X` has {n_samples} samples of {n_features} features. A dask array needs at least as many "
-            "samples as features; give `X.compute()`."
+            "samples as features; pass `X.compute()`."
         )

@@ -1,6 +1,6 @@
-"""Sums over the pairs of two blocks of samples, tile by tile: what a loop, threads and a cluster share.
+"""Sums over the pairs of two blocks of samples, tile by tile, for loops, threads and clusters.
 
-The distances of a tile are computed, used and forgotten while they are in the cache.
+The distances of a tile are computed, used and discarded while they are in the cache.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from geodual.manifolds.spd import symmetrized
 from ..losses import LossTerms, PairLoss
 from .distances import gram_factors
 
-# The distances of a tile fit into the cache of a core, and its matrix products are large enough to be fast.
+# The distances of a tile fit into a core's cache, and its matrix products are large enough to be fast.
 _ROWS = 256
 _COLUMNS = 1024
-_CHUNK = 2_000_000  # pairs: one task of a thread
-_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept as they are,
-_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB)
-_KEPT_FLOATS = 32_000_000  # or as four bytes up to this one
+_CHUNK = 2_000_000  # pairs in one task of a thread
+_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept unchanged,
+_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB),
+_KEPT_FLOATS = 32_000_000  # or as four bytes per pair up to this number
 
 
 class Tile(NamedTuple):
@@ -58,14 +58,14 @@ class Tile(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How much an entry counts."""
+        """Weight of an entry."""
         return 0.5 if self.halved else 1.0
 
 
 def class_tiles(labels: Indices, n_rows: int | None = None) -> Iterator[Tile]:
     """Cut the upper triangle of the distance matrix of samples, sorted by class, into tiles.
 
-    If `n_rows` is given, only the rectangle of the pairs between the first `n_rows` samples and the others.
+    If `n_rows` is given, take only the rectangle of pairs between the first `n_rows` samples and the others.
     """
     n, end = len(labels), len(labels) if n_rows is None else n_rows
     edges = np.concatenate([[0], np.flatnonzero(np.diff(labels[:end])) + 1, [end]])
@@ -82,27 +82,27 @@ def class_tiles(labels: Indices, n_rows: int | None = None) -> Iterator[Tile]:
 
 
 def chunks_of(tiles: Sequence[Tile]) -> list[list[Tile]]:
-    """Split tiles into tasks of about two million pairs, whatever the number of threads."""
+    """Split tiles into tasks of about two million pairs, for any number of threads."""
     numbers = np.cumsum([tile.size for tile in tiles]) // _CHUNK
     edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1)).tolist()
     return [list(tiles[start:stop]) for start, stop in pairwise(edges)]
 
 
 class Block(NamedTuple):
-    """Samples with what every tile needs of them.
+    """Samples, prepared for all tiles.
 
     Attributes
     ----------
     Z : array of shape (n_samples, n_features)
         The samples in the coordinates of a frame.
     left, right : array of shape (n_samples, n_features + 2)
-        Their products are the squared distances, or the forms of a direction.
+        Factors whose products are the squared distances, or the forms of a direction.
     with_ones : array of shape (n_samples, n_features + 1)
         The samples and a column of ones.
     squares : array of shape (n_samples,)
         ‖z‖².
     weight : array of shape (n_samples,), or None
-        How often each sample counts; None means once.
+        Weight of each sample; None means 1.
     """
 
     Z: Array
@@ -142,7 +142,7 @@ def loss_sums(block: Block, tiles: Sequence[Tile], loss: PairLoss, n_pairs: int)
     loss : PairLoss
         The loss φ.
     n_pairs : int
-        Number of pairs in all tiles of a pass; it decides whether curvatures are kept.
+        Number of pairs in all tiles of a pass, which decides whether curvatures are kept.
     """
     product, slopes = _TileProduct("distances", block, tiles), LaplacianSum(block, _rows_of(tiles))
     value = conjugate = curvature_total = 0.0
@@ -167,13 +167,13 @@ def curvature_sums(
     block : Block
         The samples, prepared for the forms of S.
     distances : Block, optional
-        The samples, prepared for distances; needed where curvatures were not kept.
+        The samples, prepared for distances; needed if curvatures were not kept.
     tiles : sequence of Tile
         The tiles.
     loss : PairLoss
         The loss φ.
     curvatures : list
-        φ″ of each tile, as far as it was kept.
+        φ″ of each tile, if kept.
     """
     product, sums = _TileProduct("forms", block, tiles), LaplacianSum(block, _rows_of(tiles))
     again = None if distances is None else _TileProduct("distances", distances, tiles)
@@ -190,7 +190,7 @@ def curvature_sums(
 
 
 def moment_sums(block: Block, tiles: Sequence[Tile], curvatures: Kept) -> LaplacianSum:
-    """Sum φ″ zzᵀ over tiles whose curvatures were all kept."""
+    """Sum φ″ zzᵀ over tiles, all with kept curvatures."""
     sums = LaplacianSum(block, _rows_of(tiles))
     for tile, kept in zip(tiles, curvatures, strict=True):
         assert kept is not None
@@ -201,7 +201,7 @@ def moment_sums(block: Block, tiles: Sequence[Tile], curvatures: Kept) -> Laplac
 
 
 def _loss_terms(block: Block, tile: Tile, d: Array, loss: PairLoss) -> LossTerms:
-    # A sample has distance zero from itself, without rounding errors.
+    # The distance of a sample from itself is exactly zero.
     if tile.halved:
         np.fill_diagonal(d, 0.0)
     if block.weight is None:
@@ -220,13 +220,13 @@ def _total(curvature: NDArray[Any]) -> float:
 
 
 class _Memory(threading.local):
-    """Memory for one tile, which every thread keeps: to take it anew would take as long as to fill it."""
+    """Memory for one tile, kept by each thread, because allocating it takes as long as filling it."""
 
     def __init__(self) -> None:
         self._taken: dict[tuple[str, str], NDArray[Any]] = {}
 
     def of(self, purpose: str, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return at least `size` numbers; those of two purposes are never the same."""
+        """Return an array of at least `size` numbers, separate for each purpose."""
         if len(self._taken.get((purpose, kind.char), ())) < size:
             self._taken[purpose, kind.char] = np.empty(size, dtype=kind)
         return self._taken[purpose, kind.char]
@@ -236,7 +236,7 @@ _memory = _Memory()
 
 
 class _TileProduct:
-    """Compute the distances or forms of one tile after the other, always in the same memory."""
+    """Compute the distances or forms of one tile after another in the same memory."""
 
     def __init__(self, purpose: str, block: Block, tiles: Sequence[Tile]) -> None:
         self._left, self._right = block.left, block.right
@@ -248,7 +248,7 @@ class _TileProduct:
 
 
 class LaplacianSum:
-    """Sum up Zᵀ Lap(a) Z from tiles of the edge weights a.
+    """Sum Zᵀ Lap(a) Z over tiles of edge weights a.
 
     Zᵀ Lap(a) Z is the symmetric part of Zᵀ (diag(degrees) Z − 2 A Z), where row i of A Z is the sum of a zⱼ
     over the pairs (i, j), and each pair counts once.
@@ -258,7 +258,8 @@ class LaplacianSum:
     block : Block
         The samples.
     rows : slice, optional
-        The rows that tiles may have; all by default. With few, a sum takes little memory, and joins fast.
+        The rows that tiles may have; all by default. With few rows, a sum takes little memory and is fast to
+        join.
 
     Attributes
     ----------
@@ -276,7 +277,7 @@ class LaplacianSum:
 
     def add(self, tile: Tile, a: NDArray[Any], share: float) -> None:
         """Add a tile of edge weights, times `share`."""
-        sums = a @ self._block.with_ones[tile.columns]  # the column of ones gives the degrees of the rows
+        sums = a @ self._block.with_ones[tile.columns]  # the column of ones yields the degrees of the rows
         degrees = self._ones[: len(a)] @ a  # faster than a sum over the first axis
         self._part(tile.rows)[:] += share * sums
         self._degrees[tile.columns] += share * degrees
@@ -303,14 +304,14 @@ class LaplacianSum:
 
 
 class KeptCurvature(NamedTuple):
-    """φ″/unit of the pairs of a tile; if there are many, as bits or in single precision."""
+    """φ″/unit of the pairs of a tile; for many pairs, as bits or in single precision."""
 
     values: NDArray[Any]
     unit: float
 
     @classmethod
     def of(cls, terms: LossTerms, n_pairs: int) -> KeptCurvature | None:
-        """Keep the curvatures of a tile, unless those of all `n_pairs` pairs would take too much memory."""
+        """Keep the curvatures of a tile, unless all `n_pairs` pairs would take too much memory."""
         if n_pairs <= _KEPT_PLAIN:
             return cls(terms.curvature.astype(float), terms.unit)
         if terms.curvature.dtype == np.bool_:

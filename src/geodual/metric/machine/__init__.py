@@ -1,1 +1,1 @@
-"""Machines that predict from samples in a learned metric, chosen by leave-one-out in closed form."""
+"""Machines that predict in a learned metric, chosen by leave-one-out in closed form."""

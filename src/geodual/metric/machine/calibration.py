@@ -8,23 +8,23 @@ from scipy.special import log_softmax, softmax
 
 from geodual.arrays import Array, Indices
 
-_SHARPEST, _FLATTEST = 8.0, -5.0  # logarithms of the factors between which scores are sharpened
+_SHARPEST, _FLATTEST = 8.0, -5.0  # range of the logarithm of the factor of scores
 
 
 def sharpness(scores: Array, labels: Indices, weight: Array, copy: float) -> float:
-    """Return the factor β for which softmax(β · scores) is the likeliest, given scores by leave-one-out.
+    """Return the factor β that maximizes the likelihood of softmax(β · scores), given leave-one-out scores.
 
-    The classes count as if each had one more sample in every class (Platt 1999, for two classes), so that β
-    stays finite if all samples are right. The loss is convex in β.
+    Classes are smoothed as if each had one more sample in every class (Platt 1999, for two classes), so that
+    β stays finite if all samples are correct. The loss is convex in β.
 
     Parameters
     ----------
     scores : array of shape (n_samples, n_classes)
-        Scores by leave-one-out.
+        Leave-one-out scores.
     labels : array of shape (n_samples,)
         Classes 0, 1, ….
     weight : array of shape (n_samples,)
-        How often each sample counts.
+        Weight of each sample.
     copy : float
         Weight of one copy.
     """

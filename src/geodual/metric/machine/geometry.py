@@ -1,4 +1,4 @@
-"""Geometries of features: a view, a metric in it, and the distances that both give."""
+"""Geometries of features: a view, a metric in it, and the resulting distances."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENTRIES = 4_000_000  # of a block of distances: 32 MB
 
 
 class Geometry(NamedTuple):
-    """A view of the features, a map of the view, and a plain distance after it.
+    """A view of the features, a map of the view, and an ordinary distance after it.
 
     Attributes
     ----------
     metric : "l1", "full" or "equal"
-        Which metric was learned: weights of the features, a matrix, or none.
+        The kind of learned metric: weights of the features, a matrix, or none.
     view : View
         The view.
     map : array of shape (n_features,) or (n_components, n_features)
@@ -51,7 +51,7 @@ class Geometry(NamedTuple):
 
 
 def equal_weights(view: View, n_features: int, kind: str) -> Geometry:
-    """Return the geometry in which all features of a view count alike."""
+    """Return the geometry in which all features of a view have the same weight."""
     ones = np.ones(n_features)
     return Geometry("equal", view, ones, kind, ones, None)
 
@@ -65,26 +65,26 @@ class MappedSamples:
     A : array of shape (n_samples, n_components)
         The samples after view and map.
     kind : "l1" or "l2"
-        Their distance.
+        The distance between them.
     """
 
     A: Array
     kind: str
 
     def distances(self, B: Array | None = None) -> Array:
-        """Return the distances from mapped samples B, by default from these, to these."""
+        """Return the distances from mapped samples B, by default these samples, to these samples."""
         B = self.A if B is None else B
         return np.asarray(
             cdist(B, self.A, "cityblock") if self.kind == "l1" else np.sqrt(cdist(B, self.A, "sqeuclidean"))
         )
 
     def distance_blocks(self, B: Array) -> Iterator[Array]:
-        """Yield the distances from mapped samples B to these, some rows at a time."""
+        """Yield the distances from mapped samples B to these samples, in blocks of rows."""
         step = max(_ENTRIES // len(self.A), 1)
         for start in range(0, len(B), step):
             yield self.distances(B[start : start + step])
 
     @cached_property
     def index(self) -> NearestNeighbors:
-        """An index of nearest neighbors among these."""
+        """An index for nearest neighbors among these samples."""
         return NearestNeighbors(metric={"l1": "manhattan", "l2": "minkowski"}[self.kind]).fit(self.A)

@@ -1,4 +1,4 @@
-"""Weights of features by the gradient of a fitted kernel machine: how fast predictions change along each."""
+"""Weights of features from the gradient of a fitted kernel machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .targets import Targets
 
 _BANDWIDTH = 2.0  # relative to the median distance
 _RIDGE = RIDGES[2]  # relative to a hundredth of the total weight
-_ENOUGH = 500  # samples that the machine is fitted to; of more, so many are drawn at random
+_ENOUGH = 500  # largest number of samples in the fit of the machine; more are subsampled
 _LEAST = 1e-6  # weight of a feature, relative to the mean, so that no two samples coincide
 
 
@@ -20,7 +20,8 @@ def gradient_weights(start: Geometry, A: Array, targets: Targets) -> Geometry:
     """Return the city-block geometry whose weights are the root mean squares of a machine's derivatives.
 
     The machine is kernel ridge with the Laplace kernel in the geometry `start`: one round of a recursive
-    feature machine. Directions that change nothing count nothing, as in the average gradient outer product.
+    feature machine. Directions without effect on predictions get no weight, as in the average gradient outer
+    product.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ def gradient_weights(start: Geometry, A: Array, targets: Targets) -> Geometry:
     A : array of shape (n_samples, n_features)
         Samples in its view, before its map.
     targets : Targets
-        Their targets.
+        The targets of the samples.
 
     References
     ----------

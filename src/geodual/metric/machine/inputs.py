@@ -1,4 +1,4 @@
-"""Samples for a machine: dense, finite, and with medians in place of missing values."""
+"""Samples for a machine: dense and finite, with missing values replaced by medians."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from geodual.cluster import check_dask_array, gathered, is_dask
 
 from ..base.metric_learner import check_size
 
-_MOST_ENTRIES = 200_000_000  # of sparse samples that are made dense: 1.6 GB
+_MOST_ENTRIES = 200_000_000  # of sparse samples to be made dense: 1.6 GB
 
 
 def read_chunks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-    """Return samples given as a dask array, and their targets and weights as arrays of numpy.
+    """Return samples given as a dask array, and their targets and weights as numpy arrays.
 
-    So few samples that the machine is exact become an array, too.
+    If there are few enough samples for an exact machine, they become a numpy array, too.
 
     Parameters
     ----------
     estimator : estimator
-        Gets the number of features, and has the parameters `predictor`, `max_exact` and `n_landmarks`.
+        Has the parameters `predictor`, `max_exact` and `n_landmarks`; its number of features is set.
     X : dask array of shape (n_samples, n_features)
         Samples.
     y : array or dask array
         Targets.
     sample_weight : array or dask array of shape (n_samples,), or None
-        How often each sample counts.
+        Weight of each sample.
     """
     check_dask_array(X)
     if y is None:
-        raise ValueError(f"{type(estimator).__name__} needs targets; give `y`.")
+        raise ValueError(f"{type(estimator).__name__} needs targets; pass `y`.")
     if estimator.predictor != "kernel":
         raise ValueError(
-            f'A dask array needs `predictor="kernel"`, got "{estimator.predictor}". Set it, or give '
+            f'A dask array needs `predictor="kernel"`, got "{estimator.predictor}". Set it, or pass '
             "`X.compute()`."
         )
     y, sample_weight = (gathered([values])[0] if is_dask(values) else values for values in (y, sample_weight))
@@ -56,7 +56,7 @@ def read_samples(estimator: Any, X: Any, y: Any = "no_validation", **options: An
     Parameters
     ----------
     estimator : estimator
-        Keeps or checks the number and names of the features.
+        Sets or checks its number and names of features.
     X : array, table or sparse array of shape (n_samples, n_features)
         Samples.
     y : array, optional
@@ -65,7 +65,7 @@ def read_samples(estimator: Any, X: Any, y: Any = "no_validation", **options: An
         Options of scikit-learn's `validate_data`.
     """
     if is_dask(X):
-        raise ValueError("`X` must be an array of numpy here, got a dask array; give `X.compute()`.")
+        raise ValueError("`X` must be a numpy array here, got a dask array; pass `X.compute()`.")
     checked = validate_data(
         estimator,
         X,
@@ -92,7 +92,7 @@ def _dense(X: Any) -> Array:
 
 
 def finite_or_missing(X: Any) -> Array:
-    """Return a block of a dask array in double precision; raise if a value is infinite."""
+    """Return a block of a dask array in double precision; raise an error if a value is infinite."""
     found: Array = np.asarray(X, dtype=float)
     if np.isinf(found).any():
         raise ValueError("`X` contains infinity; remove such samples, or make these values missing (NaN).")
@@ -100,7 +100,7 @@ def finite_or_missing(X: Any) -> Array:
 
 
 def completed(X: Array, medians: Array) -> Array:
-    """Return samples in double precision with medians in place of missing values."""
+    """Return samples in double precision, with missing values replaced by medians."""
     X = np.where(np.isnan(X), medians, np.asarray(X, dtype=float))
     check_size(X)
     return X

@@ -14,14 +14,14 @@ from .geometry import MappedSamples
 from .kernel_ridge import Ridge
 from .machine import Machine
 
-_BLOCK = 4_000_000  # entries of arrays of one row per new sample and one column per sample: 32 MB
+_BLOCK = 4_000_000  # entries of arrays with one row per new sample and one column per sample: 32 MB
 
 
 def intervals(machine: Machine, X: Array, coverage: float) -> tuple[Array, Array]:
-    """Return lower and upper ends of prediction intervals, of shape (n_samples, n_outputs).
+    """Return the lower and upper ends of prediction intervals, of shape (n_samples, n_outputs).
 
-    Kernel machines of all samples have intervals by the jackknife+: from the predictions without each sample,
-    and the residual there. Others have those by the jackknife: the prediction less and plus a residual.
+    Kernel machines on all samples use the jackknife+: the predictions without each sample, and the residual
+    there. Others use the jackknife: the prediction minus and plus a residual.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def intervals(machine: Machine, X: Array, coverage: float) -> tuple[Array, Array
     X : array of shape (n_samples, n_features)
         Samples without missing values.
     coverage : float
-        Share of new targets that should lie in their intervals.
+        Desired share of new targets in their intervals.
     """
     targets = machine.scored_targets
     residuals = np.abs(targets.values - machine.scores)
@@ -50,9 +50,9 @@ def intervals(machine: Machine, X: Array, coverage: float) -> tuple[Array, Array
 
 
 def _without_each(machine: Machine) -> Callable[[Array], Array]:
-    """Return what predicts samples without each sample of the fit: of shape (n_new, n_samples, n_columns).
+    """Return the predictions without each sample of the fit, of shape (n_new, n_samples, n_columns).
 
-    Without sample i the coefficients of a kernel machine are α − G_i α_i/G_ii for G = (K + diag(penalty))⁻¹,
+    Without sample i, the coefficients of a kernel machine are α − G_i α_i/G_ii for G = (K + diag(penalty))⁻¹,
     so no machine is fitted again.
     """
     solved = [_solved(part.predictor, among, machine.targets) for part, among in machine.compared]
@@ -67,7 +67,7 @@ def _without_each(machine: Machine) -> Callable[[Array], Array]:
 
 
 def _solved(predictor: Any, among: MappedSamples, targets: Any) -> Callable[[Array], Array]:
-    """Return what predicts from distances without each sample, for one kernel machine, less the means."""
+    """Return the predictions without each sample for one kernel machine, from distances, minus the means."""
     K = predictor.of(among.distances())
     factor = cho_factor(K + np.diag(predictor.ridge / targets.weight), check_finite=False)
     diagonal = np.diagonal(cho_solve(factor, np.eye(len(K)), check_finite=False))
@@ -89,7 +89,7 @@ def _order_statistic(values: Array, weight: Array, share: float) -> Array:
     """
     order = np.argsort(values, axis=1)
     reached = np.cumsum(weight[order], axis=1)
-    needed = np.ceil(share * (weight.sum() + 1.0) - 1e-9)  # but for rounding
+    needed = np.ceil(share * (weight.sum() + 1.0) - 1e-9)  # up to rounding
     place = (reached < needed - 1e-9).sum(axis=1)
     last = np.take_along_axis(values, order[:, -1:], axis=1)
     padded = np.hstack([np.take_along_axis(values, order, axis=1), np.full_like(last, np.inf)])

@@ -1,9 +1,9 @@
-"""Kernel ridge: bandwidth and ridge are chosen by exact leave-one-out.
+"""Kernel ridge regression, with bandwidth and ridge chosen by exact leave-one-out.
 
-Samples may be weighted. With the kernel K, weights w and the targets Y less their means, the machine
-minimizes Σ w (Y − f)² + r ‖f‖² over functions of the kernel. Its coefficients α solve
-(K + r diag(1/w)) α = Y, so the residual of a sample is r α/w. If the share s of a sample is left out, its
-residual is divided by 1 − s H, where H is the derivative of the fit with respect to the target there.
+Samples can be weighted. With the kernel K, weights w and targets Y minus their means, the machine minimizes Σ
+w (Y − f)² + r ‖f‖² over functions of the kernel. Its coefficients α solve (K + r diag(1/w)) α = Y, so the
+residual of a sample is r α/w. If the share s of a sample is left out, its residual is divided by 1 − s H,
+where H is the derivative of the fit with respect to the target there.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from geodual.arrays import Array
 from .geometry import Geometry, MappedSamples
 from .targets import Targets, squared_error
 
-# Of distances divided by the bandwidth, which are overwritten.
+# Functions of distances divided by the bandwidth, which are overwritten.
 KERNELS: dict[str, Callable[[Array], Array]] = {
     "laplace": lambda scaled: np.exp(np.negative(scaled, out=scaled), out=scaled),
     "gauss": lambda scaled: np.exp(np.negative(np.square(scaled, out=scaled), out=scaled), out=scaled),
 }
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the Laplace kernel, relative to the median distance
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to a hundredth of the total weight
-_MIDDLE = 2  # the place in both where the search begins
-_ENOUGH = 500  # samples on which bandwidth and ridge are chosen; of more, so many are drawn at random
+_MIDDLE = 2  # position in both where the search begins
+_ENOUGH = 500  # largest number of samples for choosing bandwidth and ridge; more are subsampled
 
 
 class Ridge(NamedTuple):
@@ -37,15 +37,15 @@ class Ridge(NamedTuple):
     Attributes
     ----------
     kernel : "laplace" or "gauss"
-        exp(−d/h) or exp(−d²/h²) of the distances d.
+        exp(−d/h) or exp(−d²/h²) for distances d.
     bandwidth, ridge : float
         h and r.
     coefficients : array of shape (n_samples, n_columns)
         α.
     scores : array of shape (n_samples, n_columns)
-        Predictions by leave-one-out.
+        Leave-one-out predictions.
     means : array of shape (n_columns,)
-        Means of the targets of all samples of the fit: what is predicted far from them.
+        Means of the targets of all samples of the fit: the prediction far from them.
     """
 
     kernel: str
@@ -60,12 +60,12 @@ class Ridge(NamedTuple):
         return KERNELS[self.kernel](D / self.bandwidth)
 
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
-        """Predict the targets of new samples, which are mapped already."""
+        """Predict the targets of new samples, which are already mapped."""
         parts = [self.of(D) @ self.coefficients for D in among.distance_blocks(A)]
         return np.asarray(np.vstack(parts) + self.means)
 
     def residual(self, D: Array, targets: Targets) -> float:
-        """Return ‖(K + r diag(1/w)) α − Y‖/‖Y‖: how exactly the machine solves its system."""
+        """Return ‖(K + r diag(1/w)) α − Y‖/‖Y‖: the relative residual of the machine's system."""
         wanted = targets.values - targets.means
         error = self.of(D) @ self.coefficients - wanted
         error += (self.ridge / targets.weight)[:, None] * self.coefficients
@@ -73,26 +73,26 @@ class Ridge(NamedTuple):
 
     @property
     def settings(self) -> dict[str, float | str]:
-        """What was chosen."""
+        """The chosen settings."""
         return {"kernel": self.kernel, "bandwidth": self.bandwidth, "ridge": self.ridge}
 
 
 def kernel_of(geometry: Geometry) -> str:
-    """Return the kernel for a geometry: Gaussian for the Euclidean distance of equal weights, or Laplace.
+    """Return the kernel for a geometry: Gaussian for the Euclidean distance with equal weights, else Laplace.
 
-    A mixture of both has rough functions of few features and smooth ones of all.
+    A mixture of both combines rough functions of few features with smooth ones of all.
     """
     return "gauss" if geometry.metric == "equal" and geometry.kind == "l2" else "laplace"
 
 
 def median_distance(D: Array) -> float:
-    """Return the median distance of distinct samples; the largest if it is 0, and 1 if all are."""
+    """Return the median distance between distinct samples; if it is 0, the largest, or 1 if all are 0."""
     distances = D[np.triu_indices(len(D), 1)]
     return float(np.median(distances)) or float(distances.max(initial=0.0)) or 1.0
 
 
 def bandwidths(unit: float, kernel: str) -> list[float]:
-    """Return the bandwidths to try: relative to the median of d for exp(−d/h), and of d² for exp(−d²/h²)."""
+    """Return the bandwidths to try, relative to the median of d for exp(−d/h) and of d² for exp(−d²/h²)."""
     return [unit * (factor if kernel == "laplace" else factor**0.5) for factor in BANDWIDTHS]
 
 
@@ -102,10 +102,10 @@ def ridges(targets: Targets) -> list[float]:
 
 
 def best_ridge(D: Array, kernel: str, targets: Targets) -> Ridge:
-    """Return the machine for distances D of all samples whose bandwidth and ridge leave-one-out prefers.
+    """Return the machine for distances D of all samples, with bandwidth and ridge chosen by leave-one-out.
 
-    First the bandwidth is chosen for the middle ridge, and then the ridge: in both, the search leaves the
-    middle while the squared error falls.
+    The bandwidth is chosen first, for the middle ridge, then the ridge: each search moves away from the
+    middle as long as the squared error decreases.
     """
     unit = median_distance(D)
     few, part = D, targets
@@ -123,7 +123,7 @@ def best_ridge(D: Array, kernel: str, targets: Targets) -> Ridge:
 
 
 def _descend(error: Callable[[int], float], n_places: int) -> int:
-    """Return the place of a local minimum of an error, searched from the middle."""
+    """Return the position of a local minimum of an error, searched from the middle."""
     found = functools.cache(error)
     at = _MIDDLE
     for step in (-1, 1):
@@ -135,7 +135,7 @@ def _descend(error: Callable[[int], float], n_places: int) -> int:
 
 
 def solve(K: Array, r: float, targets: Targets) -> tuple[Array, Array]:
-    """Return the coefficients for a kernel matrix and a ridge, and the predictions by leave-one-out."""
+    """Return the coefficients for a kernel matrix and a ridge, and the leave-one-out predictions."""
     root, wanted = np.sqrt(targets.weight), targets.values - targets.means
     system = np.asfortranarray(K * root[:, None] * root)
     system.flat[:: len(K) + 1] += r
@@ -147,7 +147,7 @@ def solve(K: Array, r: float, targets: Targets) -> tuple[Array, Array]:
 
 
 def left_out_scores(coefficients: Array, diagonal: Array, r: float, targets: Targets) -> Array:
-    """Return the predictions for each sample when it, or one of its copies, is left out.
+    """Return the predictions for each sample with it, or one of its copies, left out.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def left_out_scores(coefficients: Array, diagonal: Array, r: float, targets: Tar
     r : float
         The ridge.
     targets : Targets
-        What is fitted, and weights.
+        The targets and weights of the fit.
     """
     kept = 1.0 - targets.left_out * (1.0 - r * diagonal)
     return np.asarray(targets.values - (r / targets.weight / kept)[:, None] * coefficients)

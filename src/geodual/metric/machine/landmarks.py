@@ -1,8 +1,8 @@
-"""Kernel ridge on landmarks (Nyström), for samples too many for a kernel matrix.
+"""Kernel ridge regression on landmarks (Nyström), for too many samples for a full kernel matrix.
 
-The normal equations of all samples are sums over blocks. They are formed in the kernel itself, so that a
-sample costs one row of the kernel and one update of KᵀK; what follows are matrices of the size of the
-landmarks. Ridge and predictions by leave-one-out are those of samples drawn at random.
+The normal equations of all samples are sums over blocks. They are formed from the kernel itself, so that a
+sample costs one row of the kernel and one update of KᵀK; after that, matrices have the size of the landmarks.
+The ridge and leave-one-out predictions are from random samples.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .targets import Targets, squared_error
 
 _ENTRIES = 1_000_000  # of a block of the kernel matrix: 8 MB
 # Eigenvalue of the kernel of the landmarks, relative to the largest, below which a direction is dropped. In
-# the normal equations of n samples it has about n · 1e-9, and the smallest ridge is n · 1e-6.
+# the normal equations of n samples, it corresponds to about n · 1e-9; the smallest ridge is n · 1e-6.
 _LEAST_EIGENVALUE = 1e-9
 
 Equations = tuple[Array, Array]  # the upper triangle of KᵀwK, and Kᵀw(Y − means)
 
 
 class KernelFeatures(NamedTuple):
-    """The kernel of samples with landmarks.
+    """The kernel between samples and landmarks.
 
     Attributes
     ----------
     geometry : Geometry
         The view and the metric.
     landmarks : MappedSamples
-        The landmarks in it.
+        The landmarks in this geometry.
     chosen : Ridge
-        The machine on the landmarks alone, of which kernel and bandwidth are taken.
+        The machine on the landmarks alone; its kernel and bandwidth are used.
     """
 
     geometry: Geometry
@@ -45,7 +45,7 @@ class KernelFeatures(NamedTuple):
     chosen: Ridge
 
     def __call__(self, X: Array) -> Array:
-        """Return the kernel of samples with the landmarks, of shape (n_samples, n_landmarks)."""
+        """Return the kernel between samples and landmarks, of shape (n_samples, n_landmarks)."""
         return self.chosen.of(self.landmarks.distances(self.geometry.apply(X).A))
 
     def blocks(self, n: int) -> list[slice]:
@@ -77,16 +77,16 @@ class KernelFeatures(NamedTuple):
 
 
 class ManySamples(Protocol):
-    """Samples that are read by blocks.
+    """Samples that are read in blocks.
 
     Attributes
     ----------
     drawn : array of int
-        Some of them, on which views, ridge and probabilities are chosen, …
+        Numbers of the samples for choosing views, ridge and probabilities, …
     kept : array of int
-        Samples that a machine keeps: at least those drawn and the landmarks, …
+        … of the samples that a machine keeps, at least the drawn ones and the landmarks, …
     X : array of shape (n_kept, n_features)
-        … and these samples, without missing values.
+        … and the latter samples, without missing values.
     """
 
     drawn: Indices
@@ -94,7 +94,7 @@ class ManySamples(Protocol):
     X: Array
 
     def at(self, places: Indices) -> Indices:
-        """Return the places of samples among those kept."""
+        """Return the positions of samples among the kept ones."""
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
         """Return the normal equations of all samples."""
@@ -106,7 +106,7 @@ class LandmarkRidge(NamedTuple):
     Attributes
     ----------
     machine : Ridge
-        Bandwidth, ridge, coefficients of the landmarks, and predictions of some samples by leave-one-out.
+        Bandwidth, ridge, coefficients of the landmarks, and leave-one-out predictions of some samples.
     residual : float
         Relative residual of the normal equations of the machine.
     """
@@ -116,18 +116,18 @@ class LandmarkRidge(NamedTuple):
 
 
 def fit_on_landmarks(features: KernelFeatures, samples: ManySamples, targets: Any) -> LandmarkRidge:
-    """Fit coefficients of landmarks to all samples; the ridge is chosen by leave-one-out of some of them.
+    """Fit coefficients of landmarks to all samples, with the ridge chosen by leave-one-out on some of them.
 
-    Landmarks and bandwidth stay when a sample is left out.
+    Landmarks and bandwidth do not change when a sample is left out.
 
     Parameters
     ----------
     features : KernelFeatures
-        The kernel with the landmarks.
+        The kernel between samples and landmarks.
     samples : ManySamples
         All samples.
     targets : Targets
-        Their targets and weights.
+        The targets and weights of all samples.
     """
     basis = _whitening(features.chosen.of(features.landmarks.distances()))
     upper, raw = samples.equations(features, targets)

@@ -17,7 +17,7 @@ RIDGES = (0.01, 0.1, 1.0)  # relative to the mean variance of a direction among 
 
 
 class LocalFit(NamedTuple):
-    """A linear function of the mapped features per sample, fitted to its neighbors.
+    """A linear function of the mapped features for each sample, fitted to its neighbors.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class LocalFit(NamedTuple):
     ridge : float
         Ridge, relative to the mean variance of a direction among them.
     scores : array of shape (n_samples, n_columns)
-        Predictions by leave-one-out.
+        Leave-one-out predictions.
     """
 
     n_neighbors: int
@@ -34,7 +34,7 @@ class LocalFit(NamedTuple):
     scores: Array
 
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
-        """Predict the targets of new samples, which are mapped already."""
+        """Predict the targets of new samples, which are already mapped."""
         parts = []
         for rows in _blocks(A, self.n_neighbors, targets):
             near = among.index.kneighbors(A[rows], self.n_neighbors, return_distance=False)
@@ -44,7 +44,7 @@ class LocalFit(NamedTuple):
 
     @property
     def settings(self) -> dict[str, float | str]:
-        """What was chosen."""
+        """The chosen settings."""
         return {"n_neighbors": self.n_neighbors, "ridge": self.ridge}
 
 
@@ -68,18 +68,18 @@ def _blocks(A: Array, n_neighbors: int, targets: Targets) -> list[slice]:
 
 
 def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[float, ...]) -> Array:
-    """Return for each ridge the values at samples of the linear functions fitted to their neighbors.
+    """For each ridge, return the values at samples of linear functions fitted to their neighbors.
 
     Parameters
     ----------
     at : array of shape (n_samples, n_components)
-        Where to evaluate.
+        The samples at which to evaluate.
     near : array of shape (n_samples, n_neighbors, n_components)
         The neighbors.
     values : array of shape (n_samples, n_neighbors, n_columns)
-        Their targets.
+        The targets of the neighbors.
     counts : array of shape (n_samples, n_neighbors)
-        How often each counts.
+        Weight of each neighbor.
     ridges : tuple of float
         Ridges, relative to the mean variance of a direction.
     """
@@ -88,7 +88,7 @@ def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[fl
     mean = np.einsum("ij,ijc->ic", share, values)
     root = np.sqrt(share)[:, :, None]
     Z, Y = root * (near - center[:, None]), root * (values - mean[:, None])
-    # In the dual, because there may be more components than neighbors.
+    # Solve the dual, because there may be more components than neighbors.
     spectrum, U = np.linalg.eigh(Z @ Z.swapaxes(1, 2))
     unit = np.maximum(spectrum.sum(axis=1), 0.0) / min(near.shape[1:])
     unit = np.where(unit > 0.0, unit, 1.0)[:, None]

@@ -1,8 +1,8 @@
-"""A machine that predicts: in several geometries the best predictor of a kind, and a mixture of these.
+"""A machine that predicts: a mixture of the best predictors of a kind in several geometries.
 
-In every view of the features metrics are learned; each makes a geometry. In each geometry the settings of the
-predictor are chosen by leave-one-out in closed form. The mixture has the convex weights of the least squared
-error by leave-one-out. Metrics and views are not learned again for each sample that is left out.
+Metrics are learned in each view of the features; each defines a geometry. In each geometry, the settings of
+the predictor are chosen by leave-one-out in closed form. The convex weights of the mixture minimize the
+squared leave-one-out error. Metrics and views are not learned again for each left-out sample.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from .targets import Targets, squared_error
 from .views import VIEWS, View
 
 PREDICTORS = ("kernel", "neighbors", "local")
-_ENTRIES = 1_000_000  # of new samples that are predicted at once: 8 MB
-_LEAST_SHARE = 1e-6  # of a predictor in the mixture; with a smaller one it is left out
+_ENTRIES = 1_000_000  # of new samples predicted at once: 8 MB
+_LEAST_SHARE = 1e-6  # of a predictor in the mixture; predictors with less are dropped
 
 Predictor = Ridge | NeighborMean | LocalFit
-# From a view, samples in it and their targets to geometries; none if there is nothing to learn from.
+# From a view, samples in it and their targets to geometries; empty if there is nothing to learn.
 Learner = Callable[[View, Array, Any], Sequence[Geometry]]
 
 
 class MachineCertificates(NamedTuple):
-    """What is proved about a machine.
+    """The certificates of a machine.
 
     Attributes
     ----------
     metric_gap : float or None
         Largest relative duality gap of the metrics in the mixture; None if none was learned.
     mixture_gap : float
-        By how much other shares could lower the squared error by leave-one-out at most, relative to it.
+        The most by which other shares could lower the squared leave-one-out error, relative to it.
     ridge_residual : float or None
-        Largest relative residual of the linear systems of the kernel machines: their solutions are exact but
-        for rounding. None for other predictors, which solve no system for all samples.
+        Largest relative residual of the linear systems of the kernel machines, which are solved exactly up to
+        rounding. None for other predictors, which have no system for all samples.
     """
 
     metric_gap: float | None
@@ -67,7 +67,7 @@ class Part:
     geometry : Geometry
         The view and the metric.
     predictor : Ridge, NeighborMean or LocalFit
-        What predicts there.
+        The predictor in this geometry.
     """
 
     share: float
@@ -90,19 +90,19 @@ class Machine:
     Attributes
     ----------
     parts : tuple of Part
-        The mixture, the largest share first.
+        The mixture, sorted by decreasing share.
     X : array of shape (n_samples, n_features)
-        Distinct samples, without missing values: all, or of a dask array those gathered.
+        Distinct samples, without missing values: all, or the gathered samples of a dask array.
     targets : Targets
         Their targets.
     places : array of int, or None
-        Which samples the kernel is evaluated at; None means all.
+        Samples at which the kernel is evaluated; None means all.
     scores : array of shape (n_scored, n_columns)
-        Predictions by leave-one-out, …
+        Leave-one-out predictions, …
     scored : array of int, or None
-        … and for which samples; None means all.
+        … and the samples that they are for; None means all.
     certificates : MachineCertificates
-        What is proved.
+        The certificates.
     """
 
     parts: tuple[Part, ...]
@@ -121,24 +121,24 @@ class Machine:
 
     @property
     def compared(self) -> list[tuple[Part, MappedSamples]]:
-        """Each part with the samples that it compares new ones with."""
+        """Each part with the samples to which it compares new ones."""
         return list(zip(self.parts, self._samples, strict=True))
 
     @property
     def chosen_on(self) -> tuple[Array, Any]:
-        """The samples on which all choices were made, and their targets."""
+        """The samples used for all choices, and their targets."""
         if self.places is None:
             return self.X, self.targets
         return self.X[self.places], self.targets.part(self.places)
 
     @property
     def scored_targets(self) -> Any:
-        """The targets of the samples that have predictions by leave-one-out."""
+        """The targets of the samples with leave-one-out predictions."""
         return self.targets if self.scored is None else self.targets.part(self.scored)
 
     @property
     def learned(self) -> Geometry:
-        """The geometry with the largest share among those that were learned; if there is none, among all."""
+        """The geometry with the largest share among the learned ones; if there are none, among all."""
         geometries = [part.geometry for part in self.parts]
         return next((geometry for geometry in geometries if geometry.gap is not None), geometries[0])
 
@@ -157,7 +157,7 @@ class Machine:
         )
 
     def nearest(self, X: Array, k: int) -> tuple[Array, Indices]:
-        """Return the distances and places of the nearest samples in the geometry `learned`."""
+        """Return the distances and positions of the nearest samples in the geometry `learned`."""
         A, among = self.learned.apply(X).A, self.learned.apply(self.X)
         distances, places = among.index.kneighbors(A, min(k, len(self.X)))
         return distances, places
@@ -177,18 +177,18 @@ def fit_machine(
     Parameters
     ----------
     X : array of shape (n_samples, n_features), or ManySamples
-        Samples; with landmarks, and for "kernel" only, they may be elsewhere.
+        Samples; with landmarks, and only for "kernel", they may be elsewhere.
     targets : Targets
         Their targets.
     predictor : "kernel", "neighbors" or "local"
-        What predicts in each geometry.
+        The predictor in each geometry.
     views : iterable of str
         Names of views.
     learners : sequence of callable
-        What learns the metrics, in each view.
+        Functions that learn the metrics in each view.
     places : array of int, optional
-        Landmarks: the samples on which all choices are made, and which the kernel is evaluated at. By default
-        all samples are.
+        Landmarks: the samples used for all choices, at which the kernel is evaluated. By default, all
+        samples.
     """
     if places is None:
         X = X if isinstance(X, np.ndarray) else X.X
@@ -214,7 +214,7 @@ def _mixture(
     targets: Any,
     places: Indices | None,
 ) -> Machine:
-    """Return the best mixture of predictors, which are fitted to all samples or to landmarks."""
+    """Return the best mixture of predictors, fitted to all samples or to landmarks."""
     few = targets if places is None else targets.part(places)
     shares, gap = best_mixture([found.scores for found, _ in fitted], few)
     scores = sum(share * found.scores for share, (found, _) in zip(shares, fitted, strict=True))
@@ -229,7 +229,7 @@ def _mixture(
 def _geometries(
     views: Iterable[str], learners: Sequence[Learner], seen: Array, part: Targets, near: Array, few: Targets
 ) -> list[Geometry]:
-    """Return the geometries that are learned from samples `near` in the views of samples `seen`."""
+    """Return the geometries learned from samples `near` in the views of samples `seen`."""
     found: list[Geometry] = []
     for name in views:
         view = VIEWS[name]().fit(seen, part.weight)
@@ -241,7 +241,7 @@ def _geometries(
 def _fit_predictor(
     geometry: Geometry, predictor: str, X: Array, targets: Targets
 ) -> tuple[Predictor, float | None]:
-    """Return the best predictor in a geometry, and the residual of its linear system if it has one."""
+    """Return the best predictor in a geometry, and the residual of its linear system, if any."""
     samples = geometry.apply(X)
     D = samples.distances()
     if predictor == "neighbors":
@@ -260,7 +260,7 @@ def _machine_on_landmarks(
     near: Array,
     places: Indices,
 ) -> Machine:
-    """Return the machine of the one geometry that predicts best on the landmarks, fitted to all samples."""
+    """Fit to all samples the machine in the geometry that predicts best on the landmarks."""
     few = targets.part(places)
     best = int(np.argmin([squared_error(found.scores, few) for found, _ in fitted]))
     geometry, chosen = geometries[best], fitted[best][0]
@@ -279,7 +279,7 @@ def _worst_gap(parts: tuple[Part, ...]) -> float | None:
 
 
 def check_machine(estimator: Any) -> None:
-    """Raise unless an estimator has a known predictor and sound numbers of samples."""
+    """Raise an error unless an estimator has a known predictor and valid numbers of samples."""
     if estimator.predictor not in PREDICTORS:
         names = ", ".join(f'"{name}"' for name in PREDICTORS)
         raise ValueError(f"`predictor` must be one of {names}, got {estimator.predictor!r}.")
@@ -288,7 +288,7 @@ def check_machine(estimator: Any) -> None:
 
 
 def landmark_places(n_samples: int, max_exact: int, n_landmarks: int, rng: Any) -> Indices | None:
-    """Return the places of the landmarks, in increasing order; None if all samples are."""
+    """Return the positions of the landmarks, in increasing order; None if they are all samples."""
     if n_samples <= max_exact or n_samples <= n_landmarks:
         return None
     return np.sort(rng.permutation(n_samples)[:n_landmarks])

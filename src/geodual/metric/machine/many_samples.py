@@ -1,4 +1,4 @@
-"""Samples too many for a kernel matrix: an array whose blocks threads share, or a dask array on workers."""
+"""Too many samples for a full kernel matrix: an array, in threads, or a dask array, on workers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .inputs import completed, finite_or_missing
 from .landmarks import Equations, KernelFeatures
 from .views import medians
 
-_DRAWN = 20_000  # samples on which views, ridge and probabilities are chosen
-_PARTS = 8  # sums of an array, a thread each: their number does not depend on threads, so no bit does
-_GROUP = 4  # sums that a worker adds up at a time: with 2,000 landmarks each takes 32 MB
+_DRAWN = 20_000  # samples for choosing views, ridge and probabilities
+_PARTS = 8  # sums of an array, one thread each; a fixed number, so that bits do not depend on threads
+_GROUP = 4  # sums that a worker adds at a time; with 2,000 landmarks, each takes 32 MB
 
 
 def drawn_places(n: int) -> Indices:
-    """Return the samples on which views, ridge and probabilities are chosen: all if there are few."""
+    """Return the samples for choosing views, ridge and probabilities: all if there are few."""
     if n <= _DRAWN:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, _DRAWN, replace=False, shuffle=False))
@@ -39,18 +39,18 @@ class SamplesHere:
     Attributes
     ----------
     drawn, kept, X
-        As of `ManySamples`.
+        As in `ManySamples`.
     """
 
     def __init__(self, X: Array) -> None:
         self.X, self.drawn, self.kept = X, drawn_places(len(X)), np.arange(len(X))
 
     def at(self, places: Indices) -> Indices:
-        """Return the places: all samples are kept."""
+        """Return the positions unchanged, because all samples are kept."""
         return places
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
-        """Return the normal equations of all samples; as many threads as those of BLAS form them."""
+        """Return the normal equations of all samples, formed in as many threads as BLAS has."""
         edges = np.linspace(0, len(self.X), _PARTS + 1).astype(np.intp).tolist()
         parts, means = list(map(slice, edges[:-1], edges[1:])), targets.means
 
@@ -67,23 +67,23 @@ def _added_to(total: Equations, other: Equations) -> Equations:
 
 
 class SamplesOnWorkers:
-    """Samples in the blocks of a dask array; only those asked for are gathered.
+    """Samples in the blocks of a dask array; only requested samples are gathered.
 
     Parameters
     ----------
     X : dask array of shape (n_samples, n_features)
         The samples; NaN is a missing value.
     weight : array of shape (n_samples,)
-        How often each sample counts: all more than zero.
+        Weight of each sample, all positive.
     places : array of int, or None
         Landmarks; None means all samples.
 
     Attributes
     ----------
     drawn, kept, X
-        As of `ManySamples`.
+        As in `ManySamples`.
     medians : array of shape (n_features,)
-        What missing values are replaced by, from the samples drawn.
+        Replacements for missing values, from the drawn samples.
     """
 
     def __init__(self, X: Any, weight: Array, places: Indices | None) -> None:
@@ -94,13 +94,13 @@ class SamplesOnWorkers:
         self.X = completed(found, self.medians)
 
     def at(self, places: Indices) -> Indices:
-        """Return the places of samples among those kept."""
+        """Return the positions of samples among the kept ones."""
         return np.searchsorted(self.kept, places)
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
-        """Return the normal equations of all samples, which the workers form and add up."""
+        """Return the normal equations of all samples, formed and summed by the workers."""
         starts = np.cumsum([0, *self._all.chunks[0]]).tolist()
-        # Sent once, and passed on between the workers.
+        # Sent once, then passed between workers.
         shared = on_worker(_both, features, self.medians)
         tasks = [
             on_worker(_equations, chunk, shared, targets.part(slice(start, end)), targets.means)
@@ -111,7 +111,7 @@ class SamplesOnWorkers:
 
 
 def gathered_rows(X: Any, places: Indices) -> Array:
-    """Return some rows of a dask array, given in increasing order; NaN is a missing value."""
+    """Gather some rows of a dask array, given in increasing order; NaN is a missing value."""
     return finite_or_missing(gathered([X[places]])[0])
 
 
@@ -125,14 +125,14 @@ def _equations(X: Array, shared: tuple[KernelFeatures, Array], targets: Any, mea
 
 
 def by_chunks(estimator: Any, method: str, X: Any) -> Any:
-    """Return what a fitted estimator predicts for a dask array: a dask array, computed block by block.
+    """Return a fitted estimator's predictions for a dask array, as a dask array computed block by block.
 
     Parameters
     ----------
     estimator : estimator
-        Has the attribute `medians_`: a sample, by which the type of predictions is found.
+        Has the attribute `medians_`: a sample that determines the type of predictions.
     method : str
-        Name of the method that predicts.
+        Name of the prediction method.
     X : dask array of shape (n_samples, n_features)
         Samples.
     """
@@ -142,7 +142,7 @@ def by_chunks(estimator: Any, method: str, X: Any) -> Any:
     predict = getattr(estimator, method)
     found = predict(estimator.medians_[None].astype(X.dtype if X.dtype.kind == "f" else float))
     if not isinstance(found, np.ndarray):
-        raise ValueError(f"`{method}` of several outputs is a list of arrays; give `X.compute()`.")
+        raise ValueError(f"`{method}` of several outputs is a list of arrays; pass `X.compute()`.")
     if found.ndim == 1:
         return X.map_blocks(predict, dtype=found.dtype, drop_axis=1)
     return X.map_blocks(predict, dtype=found.dtype, chunks=(X.chunks[0], (found.shape[1],)))

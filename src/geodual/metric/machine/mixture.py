@@ -1,4 +1,4 @@
-"""Mix predictors: the convex weights of least squared error by leave-one-out, with a duality gap."""
+"""Mix predictors: convex weights that minimize the squared leave-one-out error, with a duality gap."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Mixture(NamedTuple):
     Attributes
     ----------
     shares : array of shape (n_predictors,)
-        Non-negative weights that sum to one.
+        Nonnegative weights that sum to one.
     gap : float
-        By how much, at most, other shares would lower the squared error, relative to it.
+        The most by which other shares could lower the squared error, relative to it.
     """
 
     shares: Array
@@ -29,10 +29,10 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(scores: Sequence[Array], targets: Targets) -> Mixture:
-    """Return the shares with which predictions by leave-one-out have the least squared error.
+    """Return the shares that minimize the squared error of leave-one-out predictions.
 
-    With E the residuals, a column per predictor, it minimizes ‖E s‖² over s ≥ 0 with Σ s = 1. The solution of
-    min ‖E v‖² + (Σ v − 1)² over v ≥ 0 is a multiple of s, because ‖E v‖² is homogeneous: so non-negative
+    With the residuals E, one column per predictor, it minimizes ‖E s‖² over s ≥ 0 with Σ s = 1. The solution
+    of min ‖E v‖² + (Σ v − 1)² over v ≥ 0 is a multiple of s, because ‖E v‖² is homogeneous. So nonnegative
     least squares gives s, without a penalty to choose.
     """
     root = np.sqrt(targets.weight / targets.weight.sum())[:, None]
@@ -51,6 +51,6 @@ def best_mixture(scores: Sequence[Array], targets: Targets) -> Mixture:
 
 
 def _gap(shares: Array, G: Array) -> float:
-    """Return the relative duality gap: f is convex, so no s is below f + ∇f·(s − shares)."""
+    """Return the relative duality gap, from f(s) ≥ f + ∇f·(s − shares) for convex f."""
     value, slopes = float(shares @ G @ shares), 2.0 * G @ shares
     return max(float(slopes @ shares - slopes.min()), 0.0) / value if value > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Means over nearest neighbors: their number and their weights are chosen by leave-one-out."""
+"""Means over nearest neighbors, with their number and weights chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ENTRIES = 4_000_000  # of the values of neighbors: 32 MB
 
 
 class NeighborMean(NamedTuple):
-    """A mean over neighbors: of classes, their shares.
+    """A mean over neighbors; for classes, their shares.
 
     Attributes
     ----------
     n_neighbors : int
         Number of neighbors.
     weights : "uniform" or "distance"
-        Whether all neighbors count alike, or by the inverse of their distance.
+        Whether neighbors have equal weights, or inverse distances.
     scores : array of shape (n_samples, n_columns)
-        Predictions by leave-one-out.
+        Leave-one-out predictions.
     """
 
     n_neighbors: int
@@ -35,7 +35,7 @@ class NeighborMean(NamedTuple):
     scores: Array
 
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
-        """Predict the targets of new samples, which are mapped already."""
+        """Predict the targets of new samples, which are already mapped."""
         parts = []
         for rows in blocks(len(A), self.n_neighbors * len(targets.means)):
             d, near = among.index.kneighbors(A[rows], self.n_neighbors)
@@ -44,7 +44,7 @@ class NeighborMean(NamedTuple):
 
     @property
     def settings(self) -> dict[str, float | str]:
-        """What was chosen."""
+        """The chosen settings."""
         return {"n_neighbors": self.n_neighbors, "weights": self.weights}
 
 
@@ -66,20 +66,20 @@ def best_neighbors(D: Array, targets: Targets) -> NeighborMean:
 
 
 def blocks(n: int, entries: int) -> list[slice]:
-    """Return rows in blocks, so that arrays of so many entries per row are not large."""
+    """Return blocks of rows, so that arrays with this many entries per row stay small."""
     step = max(_ENTRIES // entries, 1)
     return [slice(start, start + step) for start in range(0, max(n, 1), step)]
 
 
 def values_at(places: Indices, targets: Targets) -> Array:
-    """Return the values of samples at places, of shape (…, n_columns); not those of all samples."""
+    """Return the values of the samples at these positions, of shape (…, n_columns)."""
     return np.asarray(targets.part(places.ravel()).values.reshape(*places.shape, -1))
 
 
 def left_out_neighbors(D: Array, targets: Targets, most: int) -> tuple[Indices, Array, Array]:
-    """Return the nearest neighbors of each sample that is left out, their distances and their weights.
+    """Return the nearest neighbors of each left-out sample, their distances and their weights.
 
-    If leave-one-out leaves copies of a sample, these are its nearest neighbor.
+    If copies of a sample are left, they are its nearest neighbor.
     """
     left = targets.weight * (1.0 - targets.left_out)
     own = np.arange(len(D))
@@ -101,5 +101,5 @@ def means(d: Array, counts: Array, values: Array, weights: str) -> Array:
 
 
 def _closeness(d: Array) -> Array:
-    """Return the distance of the nearest over that of each neighbor; those at distance zero decide alone."""
+    """Return the nearest distance over each neighbor's; neighbors at distance zero get all the weight."""
     return np.asarray(np.divide(d[:, :1], d, out=np.ones_like(d), where=d > 0.0))

@@ -1,4 +1,4 @@
-"""What a machine is fitted to: classes or numbers, with weights, and what leave-one-out leaves out."""
+"""The targets of a machine: classes or numbers, with weights, and shares that leave-one-out leaves out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
-_LEAST_WEIGHT = 1e-12  # relative to the largest: the system of a machine is divided by weights
+_LEAST_WEIGHT = 1e-12  # relative to the largest, because the system of a machine is divided by weights
 
 
 class Targets(Protocol):
-    """Targets of distinct samples as numbers: a column per class, or per number to predict."""
+    """Targets of distinct samples as numbers: one column per class, or per number to predict."""
 
     @property
     def weight(self) -> Array:
-        """How often each sample counts."""
+        """Weight of each sample."""
 
     @property
     def values(self) -> Array:
@@ -24,7 +24,7 @@ class Targets(Protocol):
 
     @property
     def means(self) -> Array:
-        """Their weighted means."""
+        """Weighted means of the values."""
 
     @property
     def left_out(self) -> Array:
@@ -35,14 +35,14 @@ class Targets(Protocol):
 
 
 class NumberTargets(NamedTuple):
-    """Numbers, in units in which all outputs count alike.
+    """Numbers, in units in which all outputs have the same weight.
 
     Attributes
     ----------
     y : array of shape (n_samples, n_outputs)
-        Targets of distinct samples; of copies, their mean.
+        Targets of distinct samples, averaged over copies.
     weight : array of shape (n_samples,)
-        How often each sample counts.
+        Weight of each sample.
     unit : array of shape (n_outputs,)
         Standard deviation of each output, or 1 if it is constant.
     """
@@ -53,7 +53,7 @@ class NumberTargets(NamedTuple):
 
     @classmethod
     def of(cls, y: Array, weight: Array) -> NumberTargets:
-        """Return targets with their units; weights below a trillionth of the largest count as that."""
+        """Return targets with their units; weights are raised to at least a trillionth of the largest."""
         weight = np.maximum(weight, _LEAST_WEIGHT * weight.max())
         share = weight / weight.sum()
         spread = np.sqrt(share @ (y - share @ y) ** 2)
@@ -66,12 +66,12 @@ class NumberTargets(NamedTuple):
 
     @property
     def means(self) -> Array:
-        """Their weighted means."""
+        """Weighted means of the values."""
         return np.asarray(self.weight @ self.values / self.weight.sum())
 
     @property
     def left_out(self) -> Array:
-        """All of each sample."""
+        """One for each sample: all of it is left out."""
         return np.ones(len(self.y))
 
     def part(self, rows: Indices | slice) -> NumberTargets:
@@ -87,9 +87,9 @@ class ClassTargets(NamedTuple):
     labels : array of shape (n_samples, n_outputs)
         Classes 0, 1, … of distinct samples.
     weight : array of shape (n_samples,)
-        How often each sample counts.
+        Weight of each sample.
     copy : float
-        Weight of one copy, which leave-one-out leaves out.
+        Weight of one copy, the part that leave-one-out leaves out.
     n_classes : tuple of int
         Number of classes of each output.
     """
@@ -107,7 +107,7 @@ class ClassTargets(NamedTuple):
 
     @property
     def values(self) -> Array:
-        """For each output one column per class: 1 for its samples, 0 for others."""
+        """One column per class of each output: 1 for its samples, 0 for others."""
         return np.hstack(
             [np.eye(size)[label] for size, label in zip(self.n_classes, self.labels.T, strict=True)]
         )
@@ -131,11 +131,11 @@ class ClassTargets(NamedTuple):
         return self._replace(labels=self.labels[rows], weight=self.weight[rows])
 
     def chosen(self, scores: Array) -> Indices:
-        """Return the class of the largest score of each output, of shape (n_samples, n_outputs)."""
+        """Return the class with the largest score for each output, of shape (n_samples, n_outputs)."""
         return np.column_stack([scores[:, part].argmax(axis=1) for part in self.columns])
 
     def accuracy(self, scores: Array) -> float:
-        """Return the share of samples whose classes, of all outputs, have the largest scores."""
+        """Return the share of samples whose classes have the largest scores in all outputs."""
         right = (self.chosen(scores) == self.labels).all(axis=1)
         return float(np.average(right, weights=self.weight))
 

@@ -1,4 +1,4 @@
-"""Views of features: what is done to them, and to missing values, before distances are taken."""
+"""Views of features: transformations before distances are computed, and medians for missing values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scipy.special import ndtri
 from geodual.arrays import Array
 
 _ROUNDING = 64.0 * float(np.finfo(float).eps)  # relative spread below which a feature is constant
-_LIMIT = 3.0  # Gaussian scores are cut here, so that the rarest values are not far from all others
-_KNOTS = 2_000  # values of a feature whose ranks are kept: others are interpolated
+_LIMIT = 3.0  # Gaussian scores are clipped here, so that the rarest values are not far from all others
+_KNOTS = 2_000  # values of a feature whose ranks are kept; others are interpolated
 
 
 class View(Protocol):
-    """A transformation of features that is learned from weighted samples without their targets."""
+    """A transformation of features learned from weighted samples without targets."""
 
     name: str
 
@@ -27,7 +27,7 @@ class View(Protocol):
 
 
 class Standardized:
-    """Features of mean 0 and standard deviation 1; constant features become 0."""
+    """Features with mean 0 and standard deviation 1; constant features become 0."""
 
     name = "standard"
 
@@ -46,10 +46,10 @@ class Standardized:
 
 
 class RankGauss:
-    """Gaussian scores of the ranks, cut at ±3 and standardized; ties share their mean rank.
+    """Gaussian scores of ranks, clipped at ±3 and standardized; ties share their mean rank.
 
-    The least and the largest value of a feature, and all beyond, have the scores ∓3. Outliers and skewness
-    vanish, and so does the shape of the distribution.
+    The smallest and the largest value of a feature, and all values beyond, have the scores ∓3. This removes
+    outliers, skewness and the shape of the distribution.
     """
 
     name = "rank"
@@ -85,7 +85,7 @@ VIEWS: dict[str, type[Standardized | RankGauss]] = {"standard": Standardized, "r
 
 
 def medians(X: Array, weight: Array) -> Array:
-    """Return the weighted median of the known values of each feature; 0 if none is known."""
+    """Return the weighted median of the known values of each feature; 0 if all are missing."""
     return np.array([_median(values[~np.isnan(values)], weight[~np.isnan(values)]) for values in X.T])
 
 
@@ -94,7 +94,7 @@ def _median(values: Array, weight: Array) -> float:
         return 0.0
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
-    # Ties of the middle are averaged, so that copies count as their weight does.
+    # Average ties in the middle, so that copies count like weights.
     low, high = (
         np.searchsorted(reached, 0.5 * reached[-1]),
         np.searchsorted(reached, 0.5 * reached[-1], "right"),

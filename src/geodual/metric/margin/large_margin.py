@@ -1,4 +1,4 @@
-"""The objective of LMNN, which pulls targets and pushes impostors away: value, gradient, lower bound."""
+"""The objective of LMNN, which pulls targets and pushes impostors: value, gradient, lower bound."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from geodual.arrays import Array, Indices
 
 from ..geometry.distances import gram_factors
 
-_NO_MARGIN = -1.0  # for a missing target: no squared distance is below it, so there is no impostor
-_ROWS = 256  # of a tile: its distances stay in the cache
+_NO_MARGIN = -1.0  # for a missing target: no squared distance is below this, so there are no impostors
+_ROWS = 256  # of a tile, whose distances stay in the cache
 _COLUMNS = 512
-_BLOCK = 65_536  # a block is full when it has this number of pairs
+_BLOCK = 65_536  # number of pairs in a full block
 
 
 class MarginPass(NamedTuple):
@@ -51,8 +51,8 @@ class LargeMargin:
     .. math:: p(L) = r \sum_{ij} w_i d_{ij} + (1 - r) \sum_{ijl} w_i [1 + d_{ij} - d_{il}]_+ ,
               \qquad d_{ij} = \|L (x_i - x_j)\|^2
 
-    In p_δ the hinge is replaced by a parabola for arguments within ±δ/2 of zero. It is above the hinge by at
-    most δ/8, and falls with δ.
+    In p_δ, the hinge is replaced by a parabola for arguments within ±δ/2 of zero. The parabola exceeds the
+    hinge by at most δ/8, and decreases with δ.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class LargeMargin:
     labels : array of int
         Classes in increasing order.
     targets : array of shape (n_samples, n_neighbors)
-        Row numbers of the target neighbors of each sample; its own number where there is none.
+        Row numbers of the target neighbors of each sample; its own number if there is none.
     regularization : float
         The weight r of the pull.
     weight : array of shape (n_samples,), optional
-        w, how often the terms of each sample count; once by default.
+        w, the weight of each sample's terms; 1 by default.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LargeMargin:
         self._targets = targets
         self._missing = targets == np.arange(len(X))[:, None]
         self._weight = weight
-        self._pull = np.full(targets.shape, regularization)  # of each sample and target
+        self._pull = np.full(targets.shape, regularization)  # for each sample and target
         if weight is not None:
             self._pull *= weight[:, None]
         self._push = 1.0 - regularization
@@ -96,19 +96,19 @@ class LargeMargin:
         return result, 2.0 * (result.product.T @ self.X)
 
     def certify(self, L: Array, width: float) -> tuple[MarginPass, float]:
-        r"""Return the pass at L, and a lower bound on p for any L from the slopes of the hinges at this L.
+        r"""Return the pass at L, and a lower bound on p over all L, from the slopes of the hinges at this L.
 
-        The dual of the convex program in M = LᵀL is to maximize Σ λ over 0 ≤ λ ≤ 1 − r such that
-        G(λ) = r Σ v_ij v_ijᵀ + Σ λ_ijl (v_ij v_ijᵀ − v_il v_ilᵀ) is positive semidefinite. At the minimum of
-        p_δ its slopes λ satisfy this, with p(L) − Σ λ = Σ (1 − r) [h]₊ − λ h over the slacks h. Elsewhere λ
-        is multiplied by a factor that makes G positive semidefinite. Weights w multiply r and 1 − r here.
+        The dual of the convex program in M = LᵀL maximizes Σ λ over 0 ≤ λ ≤ 1 − r with a positive
+        semidefinite G(λ) = r Σ v_ij v_ijᵀ + Σ λ_ijl (v_ij v_ijᵀ − v_il v_ilᵀ). At the minimum of p_δ, its
+        slopes λ satisfy this, with p(L) − Σ λ = Σ (1 − r) [h]₊ − λ h over the slacks h. Elsewhere, λ is
+        multiplied by a factor that makes G positive semidefinite. Weights w multiply r and 1 − r here.
         """
         result = self._pass(self.X @ L.T, width, self.X)
         G = self.X.T @ result.product
         P = self.X.T @ self._target_laplacian(self._pull, self.X)
         try:
             smallest = eigh(G, P, eigvals_only=True, subset_by_index=(0, 0))[0]
-        except LinAlgError:  # P is singular: no pull acts in some direction, and 0 is the only safe bound
+        except LinAlgError:  # P is singular: in some direction there is no pull, and 0 is the only safe bound
             return result, 0.0
         # G(sλ) = P + s (G − P) is positive semidefinite for s ≤ 1/(1 − smallest).
         return result, self._push * result.multipliers / (1.0 - min(float(smallest), 0.0))
@@ -118,7 +118,7 @@ class LargeMargin:
         distances = self.target_distances(Y)
         margin = np.where(self._missing, _NO_MARGIN, 1.0 + distances)
         pushes = _Pushes(margin, width, V, self._impostor_graph, self._weight)
-        # Only pairs nearer than the largest margin of a sample, plus the smoothing, can contribute.
+        # Only pairs closer than the largest margin of a sample, plus the smoothing, contribute.
         for block in self.near_pairs.blocks(Y, np.maximum(margin.max(axis=1) + 0.5 * width, 0.0)):
             pushes.add(block)
         pull = float(np.vdot(self._pull, distances))
@@ -133,8 +133,8 @@ class LargeMargin:
         )
 
     def target_distances(self, Y: Array) -> Array:
-        """Return the squared distances of each sample to its targets; zero where there is none."""
-        # Column by column, so that the differences to all targets are never in memory at once.
+        """Return the squared distances of each sample to its targets; zero for missing targets."""
+        # Column by column, so that differences to all targets are never in memory at once.
         distances = np.empty(self._targets.shape)
         for column, targets in zip(distances.T, self._targets.T, strict=True):
             difference = Y.take(targets, axis=0)
@@ -171,7 +171,7 @@ class _Pushes:
         for column, margin in enumerate(self._margins):
             for sample in (block.first, block.second):
                 slack = margin.take(sample) - block.squared_distance
-                # Slope λ of the smoothed hinge; its value is δ λ²/2, plus the slack beyond the parabola.
+                # Slope λ of the smoothed hinge; the value is δ λ²/2, plus the slack beyond the parabola.
                 lam = np.clip(slack / self._width + 0.5, 0.0, 1.0)
                 hinges, beyond = np.maximum(slack, 0.0), np.maximum(slack - 0.5 * self._width, 0.0)
                 weighted = lam
@@ -197,13 +197,13 @@ class _Pushes:
 
 
 class _Graph:
-    """A sparse matrix A of edge weights, made once and filled anew: SciPy checks each new one for long."""
+    """A sparse matrix A of edge weights, created once and refilled, because SciPy's checks are slow."""
 
     def __init__(self, n: int) -> None:
         self._rows, self._columns = csr_array((n, n)), csc_array((n, n))
 
     def products(self, edges: Array, ends: Indices, starts: Indices, V: Array) -> tuple[Array, Array]:
-        """Return A V and Aᵀ V, where row i of A has the weights `edges` from starts[i], in columns `ends`."""
+        """Return A V and Aᵀ V, where row i of A has the weights `edges` from starts[i] in columns `ends`."""
         for matrix in (self._rows, self._columns):
             matrix.data, matrix.indices, matrix.indptr = edges, ends, starts
         return self._rows @ V, self._columns @ V
@@ -223,7 +223,7 @@ def target_neighbors(X: Array, labels: Indices, n_neighbors: int) -> Indices:
 
 
 class PairBlock(NamedTuple):
-    """Near pairs: row numbers of the first (sorted) and of the second samples, and squared distances."""
+    """Near pairs: row numbers of the first samples (sorted) and the second ones, and squared distances."""
 
     first: Indices
     second: Indices
@@ -239,10 +239,10 @@ class _Tile(NamedTuple):
 
 
 class NearPairs:
-    """Find all pairs of different classes with ‖y − y′‖² < max(r, r′), for samples y and squared reaches r.
+    """Find all pairs of different classes with ‖y − y′‖² < max(r, r′) for samples y and squared reaches r.
 
-    All distances are computed, in tiles that stay in the cache: for some thousand samples this takes no
-    longer than lists of pairs that are kept while samples move.
+    All distances are computed, in tiles that stay in the cache: for a few thousand samples, this takes no
+    longer than maintaining lists of pairs while samples move.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class NearPairs:
 
 
 def _tiles_between_classes(labels: Indices) -> Iterator[_Tile]:
-    """Cut the part of the distance matrix above the class blocks into tiles, so each pair occurs once."""
+    """Cut the distance matrix above the class blocks into tiles, so that each pair occurs once."""
     edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), len(labels)]
     for start, stop in pairwise(edges):
         for row in range(start, stop, _ROWS):

@@ -1,4 +1,4 @@
-"""The certificate of a metric: how far it can be from the optimum, and how a learner keeps and reports it."""
+"""The certificate of a metric: its distance from the optimum, and how learners store and report it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from geodual.threads import blas_threads_for, product_operations
 from .space import Space
 
 NOT_FINITE = "The objective or its rounding error is not finite at the start; standardize the features."
-_NEGLIGIBLE = 1e-6  # rounding error of an objective of 0; the unit is that of ½ D(W, W₀), which has none
+_NEGLIGIBLE = 1e-6  # rounding error of an objective of 0, in the unit of ½ D(W, W₀), which has none
 _ADVICE = {
     "max_iterations": "raise `max_iter` or `tol`",
-    "diverged": "the updates left the positive definite matrices, so give a smaller `step`",
+    "diverged": "the updates left the positive definite matrices, so choose a smaller `step`",
     "stalled": "rounding errors allow no better result, so standardize the features or raise `tol`",
 }
 
@@ -52,7 +52,7 @@ class CertifiedIteration:
 
 
 class Convergence(tuple[CertifiedIteration, ...]):
-    """All iterations of a fit, including the start; a notebook shows them as a table."""
+    """All iterations of a fit, including the start; notebooks show them as a table."""
 
     def _repr_html_(self) -> str:
         names = [field.name for field in fields(CertifiedIteration)]
@@ -71,13 +71,13 @@ class CertifiedMetric:
     W : array of shape (n, n)
         The matrix of the metric.
     primal, dual : float
-        Its objective, and a lower bound on the objective of any matrix.
+        The objective at W, and a lower bound on the objective of every matrix.
     gap : float
         The relative duality gap.
     history : tuple of CertifiedIteration
         The start and all iterations.
     status : str
-        "converged" if the gap is within the tolerance. Otherwise the reason why the iteration ended:
+        "converged" if the gap is within the tolerance. Otherwise, the reason why the iteration ended:
         "max_iterations", "stalled" (rounding errors allow no better result) or "diverged" (the paper's
         updates left the positive definite matrices).
     """
@@ -101,7 +101,7 @@ class CertifiedMetric:
 
 
 class Bounded(Protocol):
-    """What the certificate needs to know of a program at a point W."""
+    """The quantities of a program at a point W that the certificate needs."""
 
     @property
     def W(self) -> Array:
@@ -121,7 +121,7 @@ class Bounded(Protocol):
 
     @property
     def distance_noise(self) -> float:
-        """The part of the noise that comes from rounded distances of pairs; it affects both bounds alike."""
+        """The part of the noise from rounded distances of pairs; it affects both bounds alike."""
 
 
 class _Best(NamedTuple):
@@ -131,10 +131,10 @@ class _Best(NamedTuple):
     distance_noise: float
 
     def relative_gap(self, dual: float) -> float:
-        """Return (p − q + e)/p, an upper bound on the relative error of p; 0 if p is a negligible noise.
+        """Return (p − q + e)/p, an upper bound on the relative error of p; 0 if p is negligible noise.
 
         Here p is the objective, q ≤ p the dual, and e the part of the rounding error that p and q share,
-        which their difference does not show. An objective below its noise says nothing unless the noise
+        which their difference does not show. An objective below its noise proves nothing unless the noise
         itself is negligible: then the gap is at least 1.
         """
         if self.primal <= self.noise <= _NEGLIGIBLE:
@@ -145,7 +145,7 @@ class _Best(NamedTuple):
 
 
 class Certificate:
-    """Collect the best bounds on the optimum that the iterates of a program prove.
+    """Collect the best bounds on the optimum proved by the iterates of a program.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Certificate:
     tol : float
         Relative gap to reach.
     report : callable
-        Is called with each `CertifiedIteration`.
+        Called with each `CertifiedIteration`.
     """
 
     def __init__(self, start: Bounded, tol: float, report: Callable[[CertifiedIteration], object]) -> None:
@@ -169,23 +169,23 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """Whether the bounds so far prove that the tolerance is reached."""
+        """Whether the bounds so far prove the tolerance."""
         return bool(self.rows) and self.rows[-1].gap <= self._tol
 
     def record(self, model: Bounded, passes: int) -> None:
-        """Take the bounds of an iterate, and report it unless it was reported before."""
+        """Add the bounds of an iterate, and report it unless already reported."""
         if model.primal < self._best.primal and math.isfinite(model.noise):
             self._best = _Best(model.W, model.primal, model.noise, model.distance_noise)
         best = self._best
-        if math.isfinite(model.dual):  # one that overflowed proves nothing
+        if math.isfinite(model.dual):  # a dual that overflowed proves nothing
             self.dual = max(self.dual, model.dual)
-        # Within rounding errors, a dual above the primal means that they are equal. Otherwise it is wrong.
+        # A dual above the primal by rounding errors means that they are equal; otherwise it is wrong.
         if self.dual > best.primal:
             self.dual = best.primal if self.dual <= best.primal + best.noise else 0.0
         gap = best.relative_gap(self.dual)
         seconds = time.perf_counter() - self._started
         row = CertifiedIteration(model.primal, best.primal, self.dual, gap, passes, seconds)
-        # A new stage starts at the same iterate.
+        # A new stage starts at the iterate of the last one.
         if self.rows and model.W is self._recorded:
             self.rows[-1] = row
         else:
@@ -201,12 +201,12 @@ class Certificate:
 
 
 def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Any, weight: Array | None) -> None:
-    """Set the fitted attributes of a learner that hold the matrix and its certificate.
+    """Set the fitted attributes of a learner for the matrix and its certificate.
 
     Parameters
     ----------
     learner : estimator
-        The learner, which has `n_components` and `_set_metric`.
+        The learner, with `n_components` and `_set_metric`.
     space : Space
         The space in which the program was solved.
     found : CertifiedMetric
@@ -214,7 +214,7 @@ def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Any, we
     X : array or sparse array of shape (n_samples, n_features)
         The samples, for the importances of features.
     weight : array of shape (n_samples,), optional
-        Their weights.
+        Weights of the samples.
     """
     n_features = X.shape[1]
     with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
@@ -223,11 +223,11 @@ def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Any, we
     learner.objective_, learner.dual_objective_ = found.primal, found.dual
     learner.duality_gap_ = found.gap
     learner.history_ = Convergence(found.history)
-    learner.n_iter_ = max(found.n_iter, 1)  # scikit-learn asks for at least 1
+    learner.n_iter_ = max(found.n_iter, 1)  # scikit-learn requires at least 1
 
 
 def iteration_printer(learner: Any, verbose: int) -> Callable[[CertifiedIteration], None]:
-    """Return a function that prints an iteration if `verbose` is positive, and does nothing otherwise."""
+    """Return a function that prints an iteration if `verbose` is positive, otherwise does nothing."""
     name = type(learner).__name__
 
     def report(row: CertifiedIteration) -> None:
@@ -241,7 +241,7 @@ def iteration_printer(learner: Any, verbose: int) -> Callable[[CertifiedIteratio
 
 
 def warn_unless_converged(learner: Any, found: CertifiedMetric, n_earlier: int = 0) -> None:
-    """Warn if the gap is above the tolerance, and say what to do; earlier iterations are counted too."""
+    """Warn with advice if the gap is above the tolerance; earlier iterations are counted too."""
     if not found.converged:
         advice = _ADVICE.get(found.status, _ADVICE["stalled"])
         warnings.warn(

@@ -1,4 +1,4 @@
-"""The fit of RPDML and ITML to a dask array: the solver is here, the samples are on the workers."""
+"""Fit RPDML and ITML to a dask array: the solver runs here, the samples stay on the workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fit_on_cluster(
     others: Mapping[str, Any],
     make_loss: Callable[[float, float, float], PairLoss],
 ) -> None:
-    """Fit a learner to all pairs of samples on a cluster; it has checked the parameters of its loss.
+    """Fit a learner to all pairs of samples on a cluster; the parameters of its loss are checked already.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def fit_on_cluster(
     X : dask array of shape (n_samples, n_features)
         Samples.
     y, sample_weight : array or dask array of shape (n_samples,)
-        Class labels, and how often each sample counts (once, if None).
+        Class labels, and weights of the samples (None means 1).
     others : mapping
-        Further arguments of `fit`, which must be None here.
+        Other arguments of `fit`, which must be None here.
     make_loss : callable
         Returns the loss φ for the bounds u and l and the total weight of the pairs.
     """
@@ -57,7 +57,7 @@ def fit_on_cluster(
     check_before_loading(X, learner.prior, learner.n_components)
     blocks = load_samples(learner, X, y, sample_weight, stacklevel=5)
     with one_thread():
-        # Prior and importances depend on the covariance only, so a few samples can stand for all.
+        # Prior and importances depend only on the covariance, so a few samples can represent all.
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
         (u, l), learner.bounds_are_exact_ = _bounds(learner, blocks, space)  # noqa: E741 - the paper's letter
@@ -72,7 +72,7 @@ def fit_on_cluster(
 
 
 def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
-    """Raise if a dask array, or a parameter that must suit its shape, is wrong, before samples are loaded."""
+    """Raise an error before loading if a dask array, or a parameter for its shape, is not valid."""
     check_dask_array(X)
     n_features = X.shape[1]
     check_n_components(n_components, n_features)
@@ -81,17 +81,17 @@ def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
 
 
 def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
-    """Raise unless the parameters suit samples on a cluster."""
+    """Raise an error unless the parameters suit samples on a cluster."""
     check_iteration(learner.tol, iteration_budget(learner.max_iter))
     if not (isinstance(learner.pairs, str) and learner.pairs == "all"):
         raise ValueError(
-            f'A dask array needs `pairs="all"`, got {learner.pairs!r}. Set it, or give `X.compute()`.'
+            f'A dask array needs `pairs="all"`, got {learner.pairs!r}. Set it, or pass `X.compute()`.'
         )
     if getattr(learner, "solver", "certified") != "certified":
         raise ValueError(f'A dask array needs `solver="certified"`, got {learner.solver!r}.')
     for name, value in others.items():
         if value is not None:
-            raise ValueError(f"`{name}` cannot be given with a dask array; give `X.compute()`.")
+            raise ValueError(f"`{name}` cannot be combined with a dask array; pass `X.compute()`.")
     if learner.bounds is not None:
         check_bounds(learner.bounds)
     else:
@@ -99,7 +99,7 @@ def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
 
 
 def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[tuple[float, float], bool]:
-    """Return the given bounds (u, l), or percentiles of squared distances under the prior, and if exact."""
+    """Return the bounds (u, l), given or percentiles under the prior, and whether they are exact."""
     if learner.bounds is not None:
         return check_bounds(learner.bounds), True
     L, n = np.linalg.cholesky(space.prior), len(blocks.labels)

@@ -1,4 +1,4 @@
-"""The fit of feature weights: neighbors are found again under better and better weights."""
+"""Fit feature weights: neighbors are found again under successively better weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .certificate import CertifiedIteration, CertifiedMetric
 from .feature_priors import LogDetPrior, SparsePrior
 from .feature_program import FeatureProgram
 
-_EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbors
+_EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only serve to find neighbors
 _ROUGH = 1e-2  # relative gap of earlier fits
 _LEAST_WIDTH = 1e-3  # of a sample, relative to the mean
 
@@ -43,7 +43,7 @@ class WeightFit(NamedTuple):
     n_earlier : int
         Number of iterations of the earlier fits.
     penalty : float
-        Weight of the sum of the weights in the last fit; 0 without.
+        Weight of the sum of the weights in the last fit; 0 without `sparsity`.
     """
 
     found: CertifiedMetric
@@ -52,7 +52,7 @@ class WeightFit(NamedTuple):
     penalty: float
 
 
-# From samples to the row numbers of samples and of their neighbors, and which neighbors are similar.
+# From samples to row numbers of samples and their neighbors, and which neighbors are similar.
 Search = Callable[[Any], Neighbors]
 
 
@@ -75,27 +75,27 @@ def learn_weights(
     X : array or sparse array by rows, of shape (n_samples, n_features)
         The samples.
     find : callable
-        Finds the neighbors of samples, under a plain distance.
+        Finds the neighbors of samples, under an ordinary distance.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     distance : "l1" or "l2"
-        Whether distances are sums of absolute or of squared differences.
+        Whether distances are sums of absolute or squared differences.
     C : float
         Weight of the mean loss.
     tol : float
         Relative duality gap of the last fit.
     max_iter : int
-        Maximal number of iterations of each fit.
+        Maximum number of iterations of each fit.
     sparsity : float, optional
-        If positive, weights may be zero: the penalty of their sum, as a share of the least one that makes all
-        of them zero.
+        If positive, weights may be zero: the penalty on their sum, as a share of the smallest one that makes
+        all of them zero.
     report : callable, optional
-        Is called with each iteration.
+        Called with each iteration.
     """
     w: Array = np.ones(X.shape[1])
     n_earlier, width, last = 0, None, None
     for share in (*_EARLIER, 1.0):
-        if last is None or not np.array_equal(w, last):  # otherwise neighbors and targets are those found
+        if last is None or not np.array_equal(w, last):  # otherwise neighbors and targets do not change
             i, j, similar = find(in_units(X, w, distance))
             V, last = FeatureDifferences(X, i, j, distance == "l2"), w
             d = V.distances(w)
@@ -114,19 +114,19 @@ def learn_weights(
 
 
 def in_units(X: Any, w: Array, distance: str) -> Any:
-    """Return samples in units in which the distance under weights w is a plain one."""
+    """Return samples in units in which the distance under weights w is an ordinary one."""
     units = (w if distance == "l1" else np.sqrt(w)).astype(X.dtype)
     return X.multiply(units).tocsr() if issparse(X) else X * units
 
 
 def _least_penalty_of_zeros(near: Neighborhoods, V: FeatureDifferences) -> float:
-    """Return the least μ of `SparsePrior` under which w = 0 is optimal; 0 if it is without any."""
+    """Return the smallest μ of `SparsePrior` for which w = 0 is optimal; 0 if no penalty is needed."""
     slopes = V.sums(near.loss(np.zeros(near.n_pairs)).slope)
     return max(1.0 - float(slopes.min()), 0.0)
 
 
 def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbors in the class of a sample and in others; raise if there are none."""
+    """Return the search for neighbors in the same and other classes; raise an error if there are none."""
     if not (np.bincount(labels) > 1).any():
         raise ValueError(
             "No class has two different samples, so there are no neighbors to learn from; check `y`."
@@ -143,17 +143,17 @@ def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
 
 
 def label_set_search(sets: Array, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbors of similar sets of labels and of others.
+    """Return the search for neighbors with similar and other sets of labels.
 
-    Sets are an array of shape (n_samples, n_labels) of zeros and ones, of which two differ.
+    The sets are an array of zeros and ones of shape (n_samples, n_labels), not all equal.
     """
     return lambda Z: label_set_neighbors(Z, sets, local.n_similar, local.n_dissimilar, distance)
 
 
 def target_search(ranks: Array, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbors of a near target and of others; raise if there are none.
+    """Return the search for neighbors with close and other targets; raise an error if there are none.
 
-    Ranks are an array of shape (n_samples,), or (n_samples, n_outputs) for several outputs.
+    The ranks are an array of shape (n_samples,), or (n_samples, n_outputs) for several outputs.
     """
     if len(ranks) < 2 or not np.ptp(ranks, axis=0).any():
         raise ValueError("`y` must have at least two different values at different samples; check `y`.")
@@ -161,14 +161,14 @@ def target_search(ranks: Array, local: LocalPairs, distance: str) -> Search:
 
 
 def neighbor_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples: int) -> Array:
-    """Return the width τ of each sample: half of the mean distance of its neighbors of its class.
+    """Return the width τ of each sample: half of the mean distance of its neighbors in its class.
 
-    It is at least 0.001 of the mean width, so that samples with near copies have one too.
+    It is at least 0.001 of the mean width, so that samples with close copies have one too.
     """
     own = i[similar]
     if not len(own):
         raise ValueError(
-            "No two samples have similar targets, so there are none to learn from; give more samples."
+            "No two samples have similar targets, so there are none to learn from; add more samples."
         )
     number = np.bincount(own, minlength=n_samples)
     width = np.bincount(own, d[similar], minlength=n_samples) / np.maximum(number, 1)

@@ -1,4 +1,4 @@
-"""Priors of feature weights: what holds them near 1, its conjugate, and coordinates for Newton steps."""
+"""Priors that keep feature weights near 1: values, duals, and coordinates for Newton steps."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from geodual.manifolds.euclidean import EuclideanFrame
 from geodual.manifolds.frame import Frame
 from geodual.manifolds.positive_orthant import PositiveFrame
 
-_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
-_NEAR_ZERO = 0.1  # weights up to this may go to zero without regard to the others; ordinary ones are near 1
-_SNAP = 0.1  # part of its way to zero after which such a weight goes all of it, as steps are rough
+_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, almost up to the largest feasible
+_NEAR_ZERO = 0.1  # weights up to this may go to zero independently of the others; usual weights are near 1
+_SNAP = 0.1  # share of the way to zero after which such a weight becomes zero, because steps are rough
 
 
 class LocalPrior(NamedTuple):
-    """Coordinates c at weights w, in which the program of prior and term has simple derivatives.
+    """Coordinates c at weights w in which the program of prior and term has simple derivatives.
 
     Attributes
     ----------
     frame : Frame
-        Takes steps.
+        The frame, which takes steps.
     gradient : array of shape (n_features,)
-        Gradient of the whole program.
+        Gradient of the full program.
     scale : array of shape (n_features,)
-        Change of each weight per coordinate, as far as the term goes.
+        Change of each weight per coordinate, for the term.
     curvature : array of shape (n_features,)
         Second derivatives of the prior.
     settled : bool
-        Whether all weights are zero that should be: those that are zero where the dual is attained.
+        Whether all weights that should be zero are: those that are zero where the dual is attained.
     """
 
     frame: Frame
@@ -43,10 +43,10 @@ class LocalPrior(NamedTuple):
 
 
 class FeaturePrior(Protocol):
-    """A convex function of weights of features, at least 0, that holds them near 1."""
+    """A nonnegative convex function of feature weights that keeps them near 1."""
 
     def parts(self, w: Array) -> tuple[float, ...]:
-        """Return numbers that add up to the value; rounding errors grow with each of them."""
+        """Return the terms of the value; rounding errors grow with each of them."""
 
     def dual(self, sums: Array, conjugate: float) -> float:
         """Return a lower bound on the optimum, given Vᵀλ and φ*(λ) for multipliers λ of the distances V w."""
@@ -59,8 +59,8 @@ class LogDetPrior:
     """½ Σ (w − log w − 1) on w > 0. The dual is ½ Σ log(1 + 2 Vᵀλ) − φ*(λ)."""
 
     def parts(self, w: Array) -> tuple[float, ...]:
-        """Return numbers that add up to the value."""
-        # In two parts, because rounding errors grow with each part and not with their sum.
+        """Return the terms of the value."""
+        # In two parts, because rounding errors grow with each part, not with the sum.
         return 0.5 * float((w - 1.0).sum()), -0.5 * float(np.log(w).sum())
 
     def dual(self, sums: Array, conjugate: float) -> float:
@@ -82,7 +82,7 @@ class LogDetPrior:
 class SparsePrior:
     """½ Σ (w − 1)² + μ Σ w on w ≥ 0, under which weights may be exactly zero.
 
-    At multipliers λ the prior plus wᵀVᵀλ is least at w = max(a, 0) with a = 1 − μ − Vᵀλ, so the dual is
+    At multipliers λ, the prior plus wᵀVᵀλ is smallest at w = max(a, 0) with a = 1 − μ − Vᵀλ, so the dual is
     ½ Σ (1 − max(a, 0)²) − φ*(λ). No λ is infeasible.
 
     Attributes
@@ -94,7 +94,7 @@ class SparsePrior:
     penalty: float
 
     def parts(self, w: Array) -> tuple[float, ...]:
-        """Return numbers that add up to the value."""
+        """Return the terms of the value."""
         return 0.5 * float(np.square(w - 1.0).sum()), self.penalty * float(w.sum())
 
     def dual(self, sums: Array, conjugate: float) -> float:
@@ -103,9 +103,9 @@ class SparsePrior:
         return 0.5 * float((1.0 - free**2).sum()) - conjugate
 
     def local(self, w: Array, sums: Array) -> LocalPrior:
-        """Return coordinates at w: weights near zero that fall go there, and do not act on the others.
+        """Return coordinates at w: small decreasing weights go to zero and do not affect the others.
 
-        So steps descend however many weights reach zero (Bertsekas 1982, projected Newton steps).
+        So steps descend for any number of weights that reach zero (Bertsekas 1982, projected Newton steps).
         """
         gradient = w - 1.0 + self.penalty + sums
         residual = float(np.linalg.norm(w - np.maximum(w - gradient, 0.0)))  # of a projected gradient step
@@ -120,10 +120,10 @@ class SparsePrior:
 
 
 class StraightPositiveFrame(PositiveFrame):
-    """The coordinates c of w (1 + c), with steps along straight lines, on which distances are linear.
+    """The coordinates c of w (1 + c), with steps along straight lines, where distances are linear.
 
-    Below −½ a hyperbola takes over, so that weights stay positive: −1/(4 c) has the same value and
-    slope there.
+    Below −½, a hyperbola takes over, so that weights stay positive: −1/(4 c) has the same value and slope at
+    −½.
     """
 
     def move(self, c: Array) -> Array:
@@ -131,14 +131,14 @@ class StraightPositiveFrame(PositiveFrame):
 
 
 class NonNegativeFrame(EuclideanFrame):
-    """The coordinates c of w + c, with steps that end where a weight would become negative.
+    """The coordinates c of w + c, with steps that stop where a weight would become negative.
 
     Parameters
     ----------
     point : array of shape (n_features,)
         The weights w.
     leaving : array of bool of shape (n_features,)
-        Which weights are to become zero.
+        Weights that should become zero.
     """
 
     def __init__(self, point: Array, leaving: NDArray[np.bool_]) -> None:

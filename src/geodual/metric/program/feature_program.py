@@ -1,6 +1,6 @@
-"""The program of feature weights, solved with a certificate: the least prior(w) + term(w).
+"""The program of feature weights, solved with a certificate: minimize prior(w) + term(w).
 
-With the default prior it is the LogDet program of diagonal matrices. The term is a convex function φ of
+With the default prior, it is the LogDet program for diagonal matrices. The term is a convex function φ of
 distances d = V w, so each prior has a dual at the slopes λ of φ, and each iterate a duality gap.
 """
 
@@ -23,7 +23,7 @@ from .certificate import Certificate, CertifiedIteration, CertifiedMetric
 from .feature_priors import FeaturePrior, LocalPrior, LogDetPrior
 
 _EPS = float(np.finfo(float).eps)
-_DENSE = 200  # features up to which Newton systems are formed and factorized
+_DENSE = 200  # largest number of features for which Newton systems are formed and factorized
 
 
 class FeatureProgram:
@@ -34,9 +34,9 @@ class FeatureProgram:
     near : Neighborhoods
         Samples with their neighbors, and the loss of their distances.
     differences : FeatureDifferences
-        V, the differences of these pairs.
+        V, the differences of the pairs.
     prior : FeaturePrior, optional
-        What holds weights near 1; ½ Σ (w − log w − 1) by default.
+        Prior that keeps weights near 1; ½ Σ (w − log w − 1) by default.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class FeatureProgram:
         Parameters
         ----------
         w : array of shape (n_features,)
-            Where to start.
+            Starting point.
         tol : float
             Relative duality gap to reach.
         max_iter : int
-            Maximal number of iterations.
+            Maximum number of iterations.
         report : callable, optional
-            Is called with each iteration.
+            Called with each iteration.
         """
         model = self(w)
         certificate = Certificate(model, tol, report)
@@ -140,7 +140,7 @@ class LocalFeatureProgram:
 
     @property
     def settled(self) -> bool:
-        """Whether all weights are zero that should be."""
+        """Whether all weights that should be zero are."""
         return self._local.settled
 
     @cached_property
@@ -162,10 +162,10 @@ class LocalFeatureProgram:
         elif np.isfinite(self._matrix).all():
             self._factor = cho_factor(self._matrix, check_finite=False)
         else:
-            self._matrix, self._diagonal = None, np.ones(len(scale))  # curvatures that overflow help nobody
+            self._matrix, self._diagonal = None, np.ones(len(scale))  # curvatures that overflow are useless
 
     def hessian_product(self, c: Array) -> Array:
-        """Return the second derivative along c: that of the prior, and Vᵀ φ″ V."""
+        """Return the second derivative along c: that of the prior plus Vᵀ φ″ V."""
         if self._matrix is not None:
             return np.asarray(self._matrix @ c)
         V, scale, curvature = self.program.V, self._local.scale, self._local.curvature

@@ -1,7 +1,7 @@
-"""Incremental fits: each step takes the last metric as its prior, and has a certificate of its own.
+"""Incremental fits: each step takes the last metric as its prior and has its own certificate.
 
-A learner takes both functions into its class, as `partial_fit` and as the property `certificates_`; it checks
-that new samples have the features of the last step (`_check_features`).
+Learners include both functions as `partial_fit` and as the property `certificates_`, and check that new
+samples have the features of the last step (`_check_features`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ..base.metric_learner import fitted_attributes
 
 
 class StepCertificate(NamedTuple):
-    """What is proved about one step of an incremental fit.
+    """The certificate of one step of an incremental fit.
 
     Attributes
     ----------
     objective : float
-        The objective of the step at its metric W, with the last metric as prior.
+        The objective of the step at its metric W, with the previous metric as prior.
     dual_objective : float
-        Lower bound on the objective of the step for any metric.
+        Lower bound on the objective of the step over all metrics.
     duality_gap : float
         Their relative gap.
     n_iter, n_pairs : int
@@ -36,28 +36,28 @@ class StepCertificate(NamedTuple):
 def step_certificates(learner: Any) -> tuple[StepCertificate, ...]:
     """Return the certificate of each step: one after `fit`, and one more per call of `partial_fit`."""
     step = StepCertificate(*(getattr(learner, f"{name}_") for name in StepCertificate._fields))
-    # The history of the step that followed tells them from those of a fit that was replaced.
+    # The history of the following step distinguishes them from those of a replaced fit.
     history, earlier = getattr(learner, "_earlier", (None, ()))
     return (*earlier, step) if history is learner.history_ else (step,)
 
 
 def partial_fit(learner: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """Continue a fit with new samples: learn from them alone, with the last metric as prior.
+    """Continue a fit with new samples: learn only from them, with the last metric as prior.
 
-    The first step is the same as `fit`. Each later step solves the program with W₀ = `W_` of the last step,
-    so the metric changes as little as the new samples allow. With a smaller `C` or `gamma` a step changes it
-    less and remembers more of the earlier ones. The bounds or the margin stay those of the first step. All
-    other fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If
-    a step fails, nothing changes.
+    The first step is equivalent to `fit`. Each later step solves the program with W₀ = `W_` of the last step,
+    so the metric changes as little as the new samples allow. With a smaller `C` or `gamma`, a step changes it
+    less and keeps more from earlier steps. The bounds or the margin stay those of the first step. All other
+    fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If a step
+    fails, nothing changes.
 
     Parameters
     ----------
     X : array
-        New samples, pairs or comparisons, as for `fit`.
+        New samples, pairs or comparisons, as in `fit`.
     y : array, optional
-        Their labels, as for `fit`.
+        Labels, as in `fit`.
     sample_weight : array, optional
-        How often each counts; once by default.
+        Weights; 1 by default.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def partial_fit(learner: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     learner._check_features(X)
     parameters = learner.get_params(deep=False)
     last = {name: getattr(learner, f"{name}_") for name in ("bounds", "margin") if name in parameters}
-    # Another learner makes the step, so that this one and its parameters are unchanged if it fails.
+    # A copy of the learner takes the step, so that this learner and its parameters do not change if it fails.
     step = type(learner)(**{**parameters, **last, "prior": learner.W_})
     step.fit(X, y, sample_weight)
     certificates = step_certificates(learner)

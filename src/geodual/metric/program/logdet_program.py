@@ -25,25 +25,25 @@ from ..terms.term import Term
 from .certificate import NOT_FINITE, Certificate, CertifiedIteration, CertifiedMetric
 
 _EPS = float(np.finfo(float).eps)
-_GROWTH = 4.0  # factor of the weight of the loss from one stage to the next
+_GROWTH = 4.0  # growth of the weight of the loss from stage to stage
 _LOOSE = 0.1  # absolute gap per feature at which a stage ends
 _LEAST_RADIUS = 1.0  # of the trust region
-_ROUGH = 1e-3  # relative gap of the optimum of a part of the pairs, where the iteration starts
-_FAR = 0.3  # relative gap there from which the part is not used any further
-_LEAST_PROGRESS = 0.05  # of the gap in two steps, or else Hessian products are taken from all pairs
+_ROUGH = 1e-3  # relative gap of the optimum for a part of the pairs, where the iteration starts
+_FAR = 0.3  # relative gap there above which the part is no longer used
+_LEAST_PROGRESS = 0.05  # of the gap in two steps; with less, Hessian products use all pairs
 _LIGHT = 0.1  # relative gap at which a light solve ends
-_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
+_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, almost up to the largest feasible
 
 
 class LogDetProgram:
-    """The program for given samples, term and prior; call it with W to evaluate it there.
+    """The program for samples, a term and a prior; call it with W to evaluate it there.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Samples.
     term : Term
-        What the metric is learned from.
+        The term to learn from.
     prior_inverse : array of shape (n_features, n_features)
         W₀⁻¹.
     """
@@ -57,7 +57,7 @@ class LogDetProgram:
 
     @property
     def hessian_term(self) -> Term:
-        """The term from which Hessian products are taken: a smaller one that stands for it, or itself."""
+        """The term for Hessian products: a smaller term that represents this one, or itself."""
         return self.term if self._thin is None else self._thin
 
     def __call__(self, W: Array, weight: float = 1.0) -> LocalProgram:
@@ -74,24 +74,24 @@ class LogDetProgram:
     ) -> CertifiedMetric:
         """Minimize from `W` until the relative duality gap is at most `tol`.
 
-        The weight of the loss rises in stages, and each stage starts where the last one ended. Far from the
-        optimum of a strong loss Newton's method may take very many steps; in this way it is always near the
-        optimum of its stage. The reported bounds are those of the full program in every stage.
+        The weight of the loss increases in stages, and each stage starts where the last one ended. Far from
+        the optimum of a strong loss, Newton's method may take very many steps; with stages, it is always near
+        the optimum of its stage. The reported bounds are those of the full program in every stage.
 
         Parameters
         ----------
         W : array of shape (n_features, n_features)
-            Where to start, for example W₀.
+            Starting point, for example W₀.
         tol : float
             Relative duality gap to reach.
         max_iter : int
-            Maximal number of iterations in all stages; those of a rough start are not counted.
+            Maximum number of iterations in all stages; those of a rough start are not counted.
         report : callable, optional
-            Is called with each iteration.
+            Called with each iteration.
         """
         model, left = self._first_model(W, tol, max_iter), max_iter
         certificate = Certificate(model, tol, report)
-        # Near the optimum of a part of the pairs, the full loss is there from the beginning.
+        # Near the optimum for a part of the pairs, use the full loss from the beginning.
         weight = model.balancing_weight() if self._thin is None else 1.0
         while True:
             minimum = self._newton(
@@ -108,18 +108,18 @@ class LogDetProgram:
 
     @np.errstate(all="ignore")
     def solve_lightly(self, W: Array, max_iter: int) -> tuple[Array, int]:
-        """Return a matrix near the optimum for a light loss, and the number of iterations.
+        """Return a matrix near the optimum for a weak loss, and the number of iterations.
 
-        The loss is scaled down to at most n at `W`, for n features, as the divergence is of this order. With
-        more features than samples, n is the dimension that samples can span. The matrix is good enough to
-        find neighbors: a stronger loss follows the first neighbors too closely.
+        The loss is scaled down to at most n at `W`, for n features, because the divergence is of this order.
+        With more features than samples, n is the dimension that samples can span. The matrix is good enough
+        to find neighbors; a stronger loss would follow the first neighbors too closely.
 
         Parameters
         ----------
         W : array of shape (n_features, n_features)
-            Where to start: W₀.
+            Starting point: W₀.
         max_iter : int
-            Maximal number of iterations.
+            Maximum number of iterations.
         """
         model = self(W)
         if not math.isfinite(model.primal):
@@ -136,7 +136,7 @@ class LogDetProgram:
         stop: Callable[[LocalProgram], bool],
         watch: Callable[[LocalProgram], object] | None = None,
     ) -> Minimum[LocalProgram]:
-        """Minimize for one weight of the loss, from a model that is evaluated already."""
+        """Minimize for one weight of the loss, from an evaluated model."""
         return newton_cg(
             partial(self, weight=weight),
             model.weighted(weight),
@@ -151,7 +151,7 @@ class LogDetProgram:
         )
 
     def _first_model(self, W: Array, tol: float, max_iter: int) -> LocalProgram:
-        """Evaluate where the iteration starts: at the optimum of a part of the pairs, if there is one."""
+        """Evaluate the start of the iteration: the optimum for a part of the pairs, if there is one."""
         self._thin = self.term.thinned(len(W))
         if self._thin is None:
             return self(W)
@@ -159,7 +159,7 @@ class LogDetProgram:
         model = self(rough.solve(W, max(tol, _ROUGH), max_iter).W)
         if model.primal - model.dual <= _FAR * model.primal:
             return model
-        self._thin = None  # its optimum is far from that of all, so it does not stand for all
+        self._thin = None  # its optimum is far from that of all pairs, so it does not represent them
         return self(W)
 
     def _record(self, certificate: Certificate, model: LocalProgram) -> None:
@@ -169,13 +169,13 @@ class LogDetProgram:
             self._thin = None
 
     def _ends_stage(self, certificate: Certificate, model: LocalProgram) -> bool:
-        """Return whether the stage ends: sooner in all stages but the last."""
+        """Return whether the stage ends; all stages except the last end early."""
         near = model.value - certificate.dual <= _LOOSE * len(model.W)
         return certificate.proved or (model.weight < 1.0 and near)
 
 
 def _is_accurate(gaps: list[float]) -> bool:
-    """Return whether the last two steps reduced the gap as fast as good Hessian products do."""
+    """Return whether the last two steps reduced the gap as fast as with accurate Hessian products."""
     return len(gaps) < 3 or gaps[-1] <= _LEAST_PROGRESS * gaps[-3]
 
 
@@ -201,15 +201,15 @@ class LocalProgram:
 
     def __init__(self, program: LogDetProgram, frame: StraightFrame, weight: float) -> None:
         self.program, self.frame = program, frame
-        self._Z = dtrmm(1.0, frame.factor.T, program.X.T).T  # X L in half the time, as L is triangular
-        self._unturned = (frame, self._Z)  # before they are turned
+        self._Z = dtrmm(1.0, frame.factor.T, program.X.T).T  # X L in half the time, because L is triangular
+        self._unturned = (frame, self._Z)  # before turning
         self._pass = losses = program.term.evaluate(self._Z)
-        self._hessian_source = program.term, losses  # what Hessian products are taken from
+        self._hessian_source = program.term, losses  # the source of Hessian products
         program.passes += 1
         self._prior = symmetrized(frame.factor.T @ program.prior_inverse @ frame.factor)
         log_det = 2.0 * float(np.log(np.diagonal(frame.factor)).sum())
         self._log_ratio = log_det - program.log_det_prior
-        # ½ D in two parts, because rounding errors grow with each part and not with their sum.
+        # ½ D in two parts, because rounding errors grow with each part, not with the sum.
         linear = 0.5 * (float(np.trace(self._prior)) - len(self._prior))
         self._divergence_parts = (linear, -0.5 * self._log_ratio)
         self.primal = sum(self._divergence_parts) + losses.value
@@ -233,10 +233,10 @@ class LocalProgram:
         self.value = sum(self._divergence_parts) + weight * self._pass.value
 
     def balancing_weight(self) -> float:
-        """Return the weight t ≤ 1 of the loss for which W is nearest to optimal: the first stage.
+        """Return the weight t ≤ 1 of the loss for which W is closest to optimal: the first stage.
 
-        With the gradients a of ½ D and b of the loss, ‖a + t b‖ is least at t = −⟨a, b⟩/‖b‖². A gradient of
-        ‖t b‖ = 1 is small enough in any case; this matters at the prior, where a = 0.
+        With the gradients a of ½ D and b of the loss, ‖a + t b‖ is smallest at t = −⟨a, b⟩/‖b‖². A gradient
+        with ‖t b‖ = 1 is always small enough; this matters at the prior, where a = 0.
         """
         a = 0.5 * (self._prior - np.eye(len(self._prior)))
         b = symmetrized(self._pass.slope_sum)
@@ -264,7 +264,7 @@ class LocalProgram:
     def noise(self) -> float:
         """Upper estimate of the rounding error of the objective."""
         size = sum(map(abs, self._divergence_parts)) + abs(self._pass.value) + len(self._prior)
-        # n is included because tr(Lᵀ W₀⁻¹ L) − n cancels near the prior.
+        # Include n, because tr(Lᵀ W₀⁻¹ L) − n cancels near the prior.
         return 64.0 * _EPS * size + self.distance_noise
 
     @cached_property
@@ -283,20 +283,20 @@ class LocalProgram:
         """Return ½ S + t Zᵀ Lap(φ″ q(S)) Z, where q(S) = zᵀ S z for the difference z of each pair."""
         term, losses = self._hessian_source
         if term is self.program.term:
-            self.program.passes += 1  # a pass over all pairs, and not over those of a thinned term
+            self.program.passes += 1  # a pass over all pairs, not over those of a thinned term
         bend = term.curvature_product(self._Z, S, losses)
         return symmetrized(0.5 * S + self.weight * bend)
 
     def turn(self) -> None:
-        """Turn the coordinates, so that `precondition` needs no matrix products; values stay the same.
+        """Rotate the coordinates so that `precondition` needs no matrix products; values do not change.
 
-        This replaces the frame, the samples in it and the gradient; `weighted` goes back to the first ones.
+        This replaces the frame, the samples in it and the gradient; `weighted` returns to the original ones.
         """
         term = self.program.hessian_term
         losses = self._pass if term is self.program.term else term.evaluate(self._Z)
         self._hessian_source = term, losses
         moment = term.curvature_moment(self._Z, losses)
-        # Curvatures that overflow make no preconditioner.
+        # Curvatures that overflow cannot be used.
         finite = bool(np.isfinite(moment).all())
         spectrum, basis = np.linalg.eigh(moment if finite else np.zeros_like(moment))
         scale = np.sqrt(self.weight / max(losses.curvature_total, 1e-300))
@@ -312,8 +312,8 @@ class LocalProgram:
 class StraightFrame(CholeskyFrame):
     """The coordinates S of V = L S Lᵀ at W = LLᵀ, with steps along straight lines L (I + S) Lᵀ.
 
-    Distances are linear along them, so the loss stays convex. Below an eigenvalue of −½ of S a hyperbola
-    takes over, so that W stays positive definite. It shrinks W less than an exponential would, from where
+    Distances are linear along them, so the loss stays convex. For eigenvalues of S below −½, a hyperbola
+    takes over, so that W stays positive definite. It shrinks W less than an exponential would, after which
     Newton's method could only double an eigenvalue per step.
     """
 
@@ -325,23 +325,24 @@ class StraightFrame(CholeskyFrame):
 
     def move(self, c: Array) -> Array:
         shifted = c + 0.5 * np.eye(len(c))
-        # A Cholesky factorization succeeds if no eigenvalue is below −½, and is far cheaper than eigenvalues.
+        # A Cholesky factorization succeeds if no eigenvalue is below −½, and is much cheaper than
+        # eigenvalues.
         if not dpotrf(shifted)[1]:
             return symmetrized(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
-        if not np.isfinite(c).all():  # an overflow, on which `eigh` would fail
+        if not np.isfinite(c).all():  # overflow, for which `eigh` would fail
             return np.full_like(c, np.nan)
         spectrum, basis = np.linalg.eigh(c)
-        # The hyperbola −1/(4 s) joins the straight line at s = −½ with the same value and slope.
+        # The hyperbola −1/(4 s) meets the straight line at s = −½ with the same value and slope.
         factors = np.where(spectrum >= -0.5, 1.0 + spectrum, -0.25 / np.minimum(spectrum, -0.5))
         half = (self.factor @ basis) * np.sqrt(factors)
         return np.asarray(half @ half.T)
 
 
 class GaussianPreconditioner:
-    """The inverse of S ↦ ½ S + κ (2 Σ S Σ + tr(ΣS) Σ), an approximation of the Hessian, for a diagonal Σ.
+    """The inverse of S ↦ ½ S + κ (2 Σ S Σ + tr(ΣS) Σ), which approximates the Hessian, for diagonal Σ.
 
-    It would be exact for normal differences z of pairs with covariance Σ, as E[(zᵀSz) zzᵀ] = 2 Σ S Σ +
-    tr(ΣS) Σ. κ is the total curvature, and Σ the mean of zzᵀ in which a pair counts by its curvature.
+    It would be exact for normal differences z of pairs with covariance Σ, because E[(zᵀSz) zzᵀ] = 2 Σ S Σ +
+    tr(ΣS) Σ. κ is the total curvature, and Σ the mean of zzᵀ weighted by curvature.
 
     Parameters
     ----------
@@ -352,7 +353,7 @@ class GaussianPreconditioner:
     def __init__(self, sigma: Array) -> None:
         self._sigma = sigma
         self._inverse = 1.0 / (0.5 + 2.0 * np.outer(sigma, sigma))
-        # The trace term only couples diagonal entries, with rank one: the Sherman-Morrison formula.
+        # The trace term couples only diagonal entries, with rank one: use the Sherman-Morrison formula.
         diagonal = np.diagonal(self._inverse)
         self._coupled = sigma * diagonal / (1.0 + float(sigma**2 @ diagonal))
 
@@ -365,7 +366,7 @@ class GaussianPreconditioner:
 def lower_bound(prior: Array, slope_sum: Array, conjugate: float, weight: float, log_ratio: float) -> float:
     """Return the dual at λ = t φ′, or at a smaller λ if P(λ) is not positive definite.
 
-    In the coordinates at W = LLᵀ its matrix is LᵀP(λ)L = Lᵀ W₀⁻¹ L + 2 t Σ φ′ z zᵀ, so the dual costs
+    In the coordinates at W = LLᵀ, its matrix is LᵀP(λ)L = Lᵀ W₀⁻¹ L + 2 t Σ φ′ z zᵀ, so the dual costs
     one Cholesky factorization.
 
     Parameters
@@ -397,10 +398,10 @@ def _shrunk_bound(prior: Array, slope_sum: Array, conjugate: float, weight: floa
     try:
         spectrum = eigh(2.0 * slope_sum, prior, eigvals_only=True, check_finite=False)
     except np.linalg.LinAlgError:
-        return -np.inf  # rounding errors or overflow: nothing is proved
+        return -np.inf  # rounding errors or overflow prove nothing
     log_det_prior = float(np.linalg.slogdet(prior)[1])
-    # 1 + s σ > 0 for the smallest generalized eigenvalue σ, with a margin for rounding errors. These may
-    # also make σ ≥ 0, and then every s will do.
+    # 1 + s σ > 0 for the smallest generalized eigenvalue σ, with a margin for rounding errors. These may also
+    # make σ ≥ 0; then every s is valid.
     limit = min(weight, (1.0 - 1e-9) / -float(spectrum[0])) if spectrum[0] < 0.0 else weight
     s = limit * _SHRINKAGES
     log_det = log_det_prior + np.log1p(s[:, None] * spectrum).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The fit of PairRPDML and PairITML: from given pairs to a certified metric."""
+"""Fit PairRPDML and PairITML: from given pairs to a certified metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fit_to_pairs(
     weight: Array,
     make_loss: Callable[[float, float, float], PairLoss],
 ) -> None:
-    """Minimize ½ D(W, W₀) + Σ φ(d(W)) over given pairs, and keep the metric with its certificate.
+    """Minimize ½ D(W, W₀) + Σ φ(d(W)) over given pairs, and store the metric with its certificate.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def fit_to_pairs(
     X : array of shape (2 n_pairs, n_features)
         Samples; rows 2k and 2k + 1 are those of pair k.
     similar, weight : array of shape (n_pairs,)
-        Which pairs are similar, and how often each counts.
+        Which pairs are similar, and the weights of the pairs.
     make_loss : callable
         Returns φ for the bounds u and l and the total weight of the pairs.
     """

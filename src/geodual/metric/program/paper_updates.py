@@ -22,7 +22,7 @@ from .certificate import Certificate, CertifiedIteration, CertifiedMetric
 from .logdet_program import LogDetProgram
 
 ERRATA = ("corrected", "printed")
-_MAX_PAIRS = 2_000_000  # each has a slack and two multipliers, which are kept
+_MAX_PAIRS = 2_000_000  # each has a slack and two multipliers in memory
 
 
 def solve_by_paper_updates(
@@ -42,7 +42,7 @@ def solve_by_paper_updates(
 ) -> CertifiedMetric:
     """Iterate the updates, and certify every W by the program without ξ.
 
-    The iteration ends when the relative gap is at most `tol`, when the budget is spent, or when W is no
+    The iteration ends when the relative gap is at most `tol`, after `max_iter` iterations, or when W is no
     longer positive definite, which happens with the printed updates. The best W is returned.
 
     Parameters
@@ -52,7 +52,7 @@ def solve_by_paper_updates(
     pairs : Pairs
         At most 2 million pairs.
     loss : SquaredHinge
-        The loss that remains when ξ is eliminated, for the certificate.
+        The loss after ξ is eliminated, for the certificate.
     prior_inverse : array of shape (n_features, n_features)
         W₀⁻¹.
     start : array of shape (n_features, n_features)
@@ -66,9 +66,9 @@ def solve_by_paper_updates(
     tol : float
         Relative duality gap to reach.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
     report : callable
-        Is called with each iteration.
+        Called with each iteration.
     """
     slack = SlackProgram(X, pairs.index_list(_MAX_PAIRS), loss, prior_inverse, C1)
     reduced = LogDetProgram(X, PairTerm(pairs, loss), prior_inverse)
@@ -102,7 +102,7 @@ class SlackProgram:
     X : array of shape (n_samples, n_features)
         Samples.
     pairs : PairTable
-        The pairs. A pair of weight 2 stands for two equal pairs, with equal ξ, λ and γ.
+        The pairs. A pair of weight 2 represents two equal pairs, with equal ξ, λ and γ.
     loss : SquaredHinge
         Source of the bounds b.
     prior_inverse : array of shape (n_features, n_features)

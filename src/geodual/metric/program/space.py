@@ -1,11 +1,11 @@
-"""The prior W₀, and the coordinates in which a metric is learned: features, or the span of the samples.
+"""The prior W₀, and the coordinates for learning a metric: features, or the span of the samples.
 
-Outside the span of the samples no pair says anything, so the LogDet divergence keeps W equal to W₀ there.
+Outside the span of the samples, pairs have no effect, so the LogDet divergence keeps W equal to W₀ there.
 With W₀ = LLᵀ and an orthonormal basis Q of the span of the samples Lᵀx, the optimum is
 
     W = W₀ + B (A − I) Bᵀ,   B = L Q,
 
-where A is the optimum for the samples y = Bᵀx with the prior I. It has at most as many rows as there are
+where A is the optimum for the samples y = Bᵀx with the prior I. A has at most as many rows as there are
 samples, and the same objective and duality gap.
 """
 
@@ -34,11 +34,11 @@ from ..base.maps import (
 from ..base.scatter import centered, distinct_rows, inverse_root, raised_factors
 from .sparse_span import EuclideanSpan, ScaledSparseSpan, SparseSpan, scaled_span, sparse_span
 
-_COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
+_COPIES = 16  # with this many samples per feature, distinct samples are hardly fewer than features
 _BLOCK = 128  # rows that are symmetrized at once
 
-_SEEN = 1000  # samples from which medians are found
-_FAR_AWAY = 1e6  # distance of a mean from the median, in units of the median deviation
+_SEEN = 1000  # samples for computing medians
+_FAR_AWAY = 1e6  # distance of the mean from the median, in units of the median deviation
 _SMALLEST = 1e-140  # the inverse squares of smaller numbers overflow
 
 
@@ -76,18 +76,18 @@ class FeatureSpace:
 class SampleSpan(EuclideanSpan):
     """Coordinates y = Bᵀx in the span of the samples, in which the prior is the Euclidean metric.
 
-    A metric A of the coordinates stands for W = O + B (A − K) Bᵀ, where W₀ = O + B (I − K) Bᵀ.
+    A metric A of the coordinates represents W = O + B (A − K) Bᵀ, where W₀ = O + B (I − K) Bᵀ.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_coordinates)
         The samples in the coordinates.
     axes : array of shape (n_features, n_coordinates)
-        Q, an orthonormal basis of the span in coordinates of the features in which the prior is Euclidean.
+        Q, an orthonormal basis of the span in feature coordinates in which the prior is Euclidean.
     basis : array of shape (n_features, n_coordinates)
         B.
     outside : array of shape (n_features,) or (n_features, n_features)
-        The diagonal of O, or all of it.
+        The diagonal of O, or the full matrix.
     inside : array of shape (n_coordinates,)
         The diagonal of K.
     """
@@ -112,7 +112,7 @@ class SampleSpan(EuclideanSpan):
 
     def components(self, A: Array, n_components: int | None) -> Array | LowRankPlusDiagonal:
         """Return the map L of the metric A of the coordinates."""
-        # With the identity as prior, the basis is orthonormal and leads to the eigenvectors of W.
+        # With the identity as prior, the basis is orthonormal and yields the eigenvectors of W.
         if n_components is not None and self.basis is self.axes:
             return leading_components_in_span(A, self.axes, n_components)
         if n_components is not None and self._is_large:
@@ -122,7 +122,7 @@ class SampleSpan(EuclideanSpan):
             )
         if n_components is not None or self.outside.ndim == 2:
             return leading_components(np.asarray(self.lift(A)), n_components)
-        # O^½ + Q (A^½ − K^½) Bᵀ, which for the identity is the symmetric root of W: faster than Cholesky.
+        # O^½ + Q (A^½ − K^½) Bᵀ, for the identity the symmetric root of W; faster than Cholesky.
         core = symmetric_root(A) - np.diag(np.sqrt(self.inside))
         if self._is_large:
             return LowRankPlusDiagonal(np.sqrt(self.outside), self.axes, core, self.basis)
@@ -130,7 +130,7 @@ class SampleSpan(EuclideanSpan):
 
 
 def _symmetrize(matrix: Array) -> None:
-    """Replace a matrix by its symmetric part, in place and in blocks, which is far faster for large ones."""
+    """Replace a matrix by its symmetric part, in place and in blocks, which is faster for large matrices."""
     for start in range(0, len(matrix), _BLOCK):
         block = slice(start, start + _BLOCK)
         mean = 0.5 * (matrix[block, start:] + matrix[start:, block].T)
@@ -139,7 +139,7 @@ def _symmetrize(matrix: Array) -> None:
 
 
 def _added(matrix: Array, other: Array) -> Array:
-    """Add a matrix, or a diagonal that is given as a vector, in place."""
+    """Add a matrix, or a diagonal given as a vector, in place."""
     if other.ndim == 2:
         matrix += other
     else:
@@ -151,26 +151,26 @@ Space = FeatureSpace | SampleSpan | SparseSpan | ScaledSparseSpan
 
 
 def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: bool = True) -> Space:
-    """Return the span of the samples if there are fewer distinct samples than features, else the features.
+    """Return the span of the samples if there are fewer distinct samples than features, or the features.
 
-    In both spaces the samples are centered, because distances are computed from products of samples, and a
-    large mean would cost digits.
+    In both, the samples are centered, because distances are computed from products of samples, and a large
+    mean would cost digits.
 
     Parameters
     ----------
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         W₀, as in `prior_matrices`.
     X : array or sparse array of shape (n_samples, n_features)
-        Samples. A sparse array stays so in the span of many features, if the prior is the identity.
+        Samples. A sparse array stays sparse in the span of many features, if the prior is the identity.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     reduce : bool
         False always returns the features.
     """
     n_samples, n_features = X.shape
     if isinstance(prior, LowRankPlusDiagonal):
         raise ValueError(
-            f"`prior` must be a matrix in memory, got a {type(prior).__name__}; give `prior.to_dense()`, "
+            f"`prior` must be a matrix in memory, got a {type(prior).__name__}; pass `prior.to_dense()`, "
             "or select features."
         )
     if issparse(X):
@@ -179,7 +179,7 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
         X = dense_rows(X)
     if not reduce or n_samples >= _COPIES * n_features:
         return _feature_space(prior, X, weight)
-    # The span of the distinct samples, so that repeated samples change nothing, not even the last bit.
+    # Use the span of the distinct samples, so that repeated samples do not change a single bit.
     first, place = distinct_rows(X)
     if len(first) >= n_features:
         return _feature_space(prior, X, weight)
@@ -196,12 +196,12 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
 
 
 def stays_sparse(X: Any) -> bool:
-    """Return whether samples are sparse and should stay so: few samples of very many features."""
+    """Return whether samples are sparse and should stay sparse: few samples of very many features."""
     return bool(issparse(X)) and X.shape[0] < X.shape[1] and X.shape[1] > MANY_FEATURES
 
 
 def dense_rows(X: Any) -> Array:
-    """Return sparse samples as an array; raise if there is no memory for it."""
+    """Return sparse samples as an array; raise an error if there is not enough memory."""
     try:
         return np.asarray(X.toarray())
     except MemoryError:
@@ -218,9 +218,10 @@ def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
 
 
 def _centered(X: Array) -> Array:
-    """Return X minus its mean; features that do not vary become 0, and not the rounding error of a mean.
+    """Center X; features that do not vary become exactly 0, not the rounding error of a mean.
 
-    Minus the median, where a sample is so far away that others could not be told apart beside the mean.
+    Features are centered by the median if a sample is so far away that the mean would hide the other
+    differences.
     """
     center, some = X.mean(axis=0), X[:: max(len(X) // _SEEN, 1)]
     median = np.median(some, axis=0)
@@ -233,7 +234,7 @@ def _centered(X: Array) -> Array:
 
 
 def _covariance_span(X: Array, distinct: Array, place: Indices, weight: Array | None) -> SampleSpan:
-    """Return the span under the inverse covariance, whose eigenvalues outside the span are all equal.
+    """Return the span for the inverse covariance, whose eigenvalues outside the span are all equal.
 
     In units T⁻¹ in which all features have the same spread, let V be the eigenvectors of the covariance in
     the span, and s their eigenvalues, raised to at least f. Then W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T.
@@ -258,7 +259,7 @@ def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[A
     X : array of shape (n_samples, n_features)
         Samples.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
 
     Returns
     -------
@@ -283,7 +284,7 @@ def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[A
 
 
 def check_prior(prior: Any, n_features: int) -> Array:
-    """Return a given prior W₀ as an array; raise if it is not a positive definite matrix of this size."""
+    """Return a prior W₀ as an array; raise an error unless it is a positive definite matrix of this size."""
     if isinstance(prior, str):
         raise ValueError(f'`prior` must be "identity", "covariance" or a matrix, got {prior!r}.')
     try:
@@ -293,29 +294,29 @@ def check_prior(prior: Any, n_features: int) -> Array:
 
 
 def weighted_deviations(X: Array, weight: Array | None) -> Array:
-    """Return V with VᵀV the covariance of X: deviations from the mean, scaled by the roots of the weights."""
+    """Return V with VᵀV the covariance of X: deviations from the mean, scaled by roots of the weights."""
     weight = np.ones(len(X)) if weight is None else weight
     mass = float(weight.sum())
     deviation = centered(X - weight @ X / mass)
     # `centered` subtracts the unweighted mean, so subtract the weighted one again.
     deviation = deviation - weight @ deviation / mass
-    # One copy less in the divisor: n − 1 for weights of 1.
+    # One copy fewer in the divisor: n − 1 for weights of 1.
     return np.asarray(deviation * np.sqrt(weight / (mass - copy_weight(weight)))[:, None])
 
 
 def within_space(
     X: Any, labels: Indices, weight: Array | None, shrinkage: float
 ) -> FeatureSpace | SampleSpan | ScaledSparseSpan:
-    """Return the coordinates in which to learn: the features, or the span of the samples if it is smaller.
+    """Return the coordinates for learning: the features, or the span of the samples if it is smaller.
 
     Parameters
     ----------
     X : array or sparse array of shape (n_samples, n_features)
-        Samples. A sparse array stays so in the span of many features.
+        Samples. A sparse array stays sparse in the span of many features.
     labels : array of shape (n_samples,)
         Classes 0, 1, ….
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     shrinkage : float
         0 < s ≤ 1.
     """
@@ -346,7 +347,7 @@ def within_space(
 def _shrunk_covariance(
     Z: Array, labels: Indices, weight: Array | None, n_features: int, shrinkage: float
 ) -> Array:
-    """Return (1 − s) R + s I in the coordinates of Z, whose mean variance is taken over all features."""
+    """Return (1 − s) R + s I in the coordinates of Z, with the mean variance taken over all features."""
     weight = np.ones(len(Z)) if weight is None else weight
     sums = np.zeros((int(labels.max()) + 1, Z.shape[1]))
     np.add.at(sums, labels, weight[:, None] * Z)

@@ -56,8 +56,8 @@ class EuclideanSpan:
 class SparseSpan(EuclideanSpan):
     """Coordinates y = Qᵀx in the span of sparse samples, with the identity as prior.
 
-    The orthonormal basis Q = S F is kept as the sparse samples and their mean, the columns of S, and the
-    coefficients F. A metric A of the coordinates stands for W = I + Q (A − I) Qᵀ.
+    The orthonormal basis Q = S F is stored as the columns of S, the sparse samples and their mean, and the
+    coefficients F. A metric A of the coordinates represents W = I + Q (A − I) Qᵀ.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class ScaledSparseSpan(EuclideanSpan):
 
     With features in equal units u, the prior is W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T for T = diag(1/u), the
     eigenvectors V = S G of the covariance in the span, its eigenvalues s there and f outside. A metric A of
-    the coordinates stands for W = T²/f + T V s^-½ (A − diag(s)/f) s^-½ Vᵀ T.
+    the coordinates represents W = T²/f + T V s^-½ (A − diag(s)/f) s^-½ Vᵀ T.
 
     Attributes
     ----------
@@ -152,14 +152,14 @@ class ScaledSparseSpan(EuclideanSpan):
 
 
 def scaled_span(X: Any, weight: Array | None) -> tuple[SparseSpan, Array]:
-    """Return the span of samples in units in which all features have the same variance, and these units.
+    """Return the span of samples in units in which all features have the same variance, and the units.
 
     Parameters
     ----------
     X : sparse array of shape (n_samples, n_features)
         Samples, by rows.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     """
     weight = np.ones(X.shape[0]) if weight is None else weight
     mass, X = float(weight.sum()), csr_array(X)
@@ -167,7 +167,7 @@ def scaled_span(X: Any, weight: Array | None) -> tuple[SparseSpan, Array]:
     entries = weight[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))]
     squares = entries * (X.data - mean[X.indices]) ** 2
     there = np.bincount(X.indices, entries, minlength=X.shape[1])
-    # The entries that are not stored are zeros, whose deviation is the mean.
+    # Entries that are not stored are zeros, whose deviation is the mean.
     scatter = np.bincount(X.indices, squares, minlength=X.shape[1]) + np.maximum(mass - there, 0.0) * mean**2
     scatter[scatter <= mass * (_ROUNDING * mean) ** 2] = 0.0  # rounding errors of constant features
     if not 0.0 < scatter.max() < np.inf:
@@ -178,12 +178,12 @@ def scaled_span(X: Any, weight: Array | None) -> tuple[SparseSpan, Array]:
 
 
 def sparse_span(X: Any) -> SparseSpan:
-    """Return the span of the distinct samples, which are centered.
+    """Return the span of the distinct, centered samples.
 
-    Eigenvectors of the matrix of products of samples give coefficients F of a basis Q = ZᵀF, with the
-    centered samples Z. This loses digits, so the basis is made orthonormal a second time, which is then
-    exact up to rounding errors. Directions count as outside the span if the squared variation of the n
-    samples is below n times the machine precision of the largest.
+    Eigenvectors of the matrix of products of samples yield coefficients F of a basis Q = ZᵀF, with the
+    centered samples Z. This loses digits, so the basis is orthonormalized again, which makes it exact up to
+    rounding errors. Directions count as outside the span if the squared variation of the n samples is below n
+    times the machine precision of the largest.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def sparse_span(X: Any) -> SparseSpan:
     # Cholesky orthogonalization: with QᵀQ = R Rᵀ, the columns of Q R⁻ᵀ are orthonormal.
     R = np.linalg.cholesky(overlap)
     F, Y = (solve_triangular(R, matrix.T, lower=True).T for matrix in (F, Y))
-    # The basis is made of deviations from the mean; the last column and row stand for it.
+    # The basis consists of deviations from the mean; the last column and row represent the mean.
     columns = csr_array(hstack([samples.T, csr_array(mean[:, None])]))
     return SparseSpan(Y[place], columns, np.vstack([F, -F.sum(axis=0)]))
 
@@ -209,7 +209,7 @@ def sparse_span(X: Any) -> SparseSpan:
 def _products(samples: Any, mean: Array, F: Array) -> tuple[Array, Array]:
     """Return ZQ and QᵀQ for the deviations Z of the samples from their mean, and Q = ZᵀF.
 
-    Only some features at a time are in memory.
+    Only a part of the features is in memory at a time.
     """
     Y, overlap = np.zeros((samples.shape[0], F.shape[1])), np.zeros((F.shape[1], F.shape[1]))
     by_feature = samples.tocsc()

@@ -15,30 +15,30 @@ from ..base.checks import copy_weight
 from ..base.scatter import distinct_rows
 from ..geometry.distances import PairDifferences
 
-_LISTED_PAIRS = 500_000  # of up to this number of pairs all distances are listed; of more it takes too long
-_DISTINCT = 1e-6  # bounds that differ by less, relatively, count as equal
-_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds between these neither under- nor overflow
-_DRAWN = 200_000  # random pairs that stand for all: the error of a share of 5 % is 0.05 points
+_LISTED_PAIRS = 500_000  # largest number of pairs whose distances are all listed; more would take too long
+_DISTINCT = 1e-6  # bounds with a smaller relative difference count as equal
+_SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds in this range neither underflow nor overflow
+_DRAWN = 200_000  # random pairs that represent all: the standard error of a share of 5 % is 0.05 points
 
 
 def choose_bounds(
     bounds: Any, percentiles: Any, distances: Array | None, counts: Array | None = None, what: str = "samples"
 ) -> tuple[float, float]:
-    """Return percentiles of squared distances as valid bounds (u, l), or `bounds` if there are no distances.
+    """Return percentiles of squared distances as valid bounds (u, l), or `bounds` without distances.
 
     Parameters
     ----------
     bounds : (float, float), optional
-        The bounds that the user gave.
+        The user's bounds.
     percentiles : (float, float)
         The percentiles for u and l. A percentile of zero (many equal samples) is replaced by the smallest
-        positive distance, and equal percentiles are moved apart; both give a warning.
+        positive distance, and equal percentiles are moved apart; both with a warning.
     distances : array of shape (n_pairs,), optional
         Squared distances.
     counts : array of shape (n_pairs,), optional
-        How often each distance counts; once by default.
+        Weight of each distance; 1 by default.
     what : str
-        What the error messages call the samples.
+        Name of the samples in error messages.
     """
     if distances is None:
         return check_bounds(bounds)
@@ -51,15 +51,15 @@ def choose_bounds(
 def sample_bounds(Z: Array, weight: Array | None, percentiles: Any) -> tuple[tuple[float, float], bool]:
     """Return percentiles of the squared distances of all pairs of samples as valid bounds (u, l).
 
-    They are exact for up to half a million pairs (1,000 samples). Of more, 200,000 random pairs stand for
-    all: the share of the distances below a 5th percentile is then 5 % with a standard error of 0.05 points.
+    They are exact for up to half a million pairs (1,000 samples). With more, 200,000 random pairs represent
+    all: the share of distances below a 5th percentile is then 5 % with a standard error of 0.05 points.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
         Samples; at least two.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default. Copies of the same sample are pairs at distance zero.
+        Weight of each sample; 1 by default. Copies of the same sample are pairs at distance zero.
     percentiles : (float, float)
         The percentiles for u and l, as in `choose_bounds`.
 
@@ -86,12 +86,12 @@ def sample_bounds(Z: Array, weight: Array | None, percentiles: Any) -> tuple[tup
 
 
 def are_listed(n_samples: int) -> bool:
-    """Return whether the distances of all pairs of samples are few enough to list them."""
+    """Return whether there are few enough pairs of samples to list all distances."""
     return n_samples * (n_samples - 1) // 2 <= _LISTED_PAIRS
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Return the given bounds (u, l); raise if they are invalid."""
+    """Return the given bounds (u, l); raise an error if they are invalid."""
     u, l = _check_pair("bounds", "(u, l)", bounds)  # noqa: E741 - the paper's letter
     if not 0.0 < u < l < np.inf:
         raise ValueError(f"`bounds` must satisfy 0 < u < l, got u = {u:g} and l = {l:g}.")
@@ -99,7 +99,7 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def check_percentiles(percentiles: Any) -> tuple[float, float]:
-    """Return the percentiles (low, high); raise if they are invalid."""
+    """Return the percentiles (low, high); raise an error if they are invalid."""
     low, high = _check_pair("percentiles", "(low, high)", percentiles)
     if not 0.0 <= low < high <= 100.0:
         raise ValueError(f"`percentiles` must satisfy 0 ≤ low < high ≤ 100, got {percentiles}.")
@@ -107,7 +107,7 @@ def check_percentiles(percentiles: Any) -> tuple[float, float]:
 
 
 def _check_farthest(farthest: float, what: str) -> None:
-    """Raise if the largest squared distance, or one of its size, is zero or infinite."""
+    """Raise an error if the largest squared distance, or a number of its size, is zero or infinite."""
     if farthest == 0.0:
         raise ValueError(f"All {what} are equal, so there is no distance to learn; check the features.")
     if not np.isfinite(farthest):
@@ -120,16 +120,16 @@ def valid_bounds(
     low: float,
     smallest: Callable[[], float],
 ) -> tuple[float, float]:
-    """Return percentiles of squared distances as bounds with 0 < u < l; warn if they had to be changed.
+    """Return percentiles of squared distances as bounds with 0 < u < l; warn if they are changed.
 
     Parameters
     ----------
     u, l : float
         The percentiles.
     low : float
-        Which percentile u is.
+        The percentile of u.
     smallest : callable
-        Returns the smallest positive distance, if it is needed.
+        Returns the smallest positive distance; called only if needed.
     """
     if u <= 0.0:
         u = smallest()
@@ -173,36 +173,36 @@ def _row_squares(V: Array) -> Array:
 
 
 def counted_percentiles(values: Array, counts: Array | None, percentiles: Sequence[float]) -> Array:
-    """Return percentiles of distances as if each were repeated as often as it counts; None means once."""
+    """Return percentiles of distances as if each were repeated by its count; None means 1."""
     if counts is None:
         return np.asarray(np.percentile(values, percentiles))
     order = np.argsort(values)
     order = order[counts[order] > 0.0]
-    first = np.flatnonzero(np.diff(values[order], prepend=-1.0))  # equal distances are counted together
+    first = np.flatnonzero(np.diff(values[order], prepend=-1.0))  # count equal distances together
     ends = np.cumsum(np.add.reduceat(counts[order], first))
     starts = np.concatenate([[0.0], ends[:-1]])
-    # Positions of the first and of the last copy of each; `np.percentile` interpolates between them.
+    # Positions of the first and the last copy of each; `np.percentile` interpolates between them.
     places = np.column_stack([starts, np.maximum(ends - 1.0, starts)]).ravel()
     wanted = np.asarray(percentiles) / 100.0 * (ends[-1] - 1.0)
     return np.asarray(np.interp(wanted, places, np.repeat(values[order[first]], 2)))
 
 
 class CountedSamples:
-    """Distinct samples with the number of copies of each.
+    """Distinct samples, with the number of copies of each.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
         Samples.
     copies : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
 
     Attributes
     ----------
     Z : array of shape (n_distinct, n_features)
         The distinct samples.
     copies : array of shape (n_distinct,), or None
-        How often each counts; None means once.
+        Count of each; None means 1.
     zeros : float
         Number of pairs of copies of the same sample.
     n_pairs : float
@@ -215,12 +215,12 @@ class CountedSamples:
         if len(first) < len(Z):
             self.Z, self.copies = Z[first], np.bincount(place, copies).astype(float)
         count = np.ones(len(self.Z)) if self.copies is None else self.copies
-        # A sample of c copies makes c (c − 1)/2 pairs of distance zero with itself.
+        # A sample with c copies forms c (c − 1)/2 pairs of distance zero with itself.
         self.zeros = max(0.5 * float(count @ (count - 1.0)), 0.0)
         self.n_pairs = 0.5 * (float(count.sum()) ** 2 - float(count @ count)) + self.zeros
 
     def all_distances(self) -> tuple[Array, Array | None]:
-        """Return the squared distances of all pairs, and how often each counts; None means once."""
+        """Return the squared distances of all pairs, and their counts; None means 1."""
         values = np.asarray(pdist(self.Z, "sqeuclidean"))
         if self.copies is None:
             return values, None
@@ -230,7 +230,7 @@ class CountedSamples:
 
 
 def drawn_pairs(n_samples: int, copies: Array | None) -> tuple[Indices, Indices]:
-    """Draw pairs of different copies of samples, and return their row numbers; always the same ones."""
+    """Draw pairs of different copies of samples, with a fixed seed, and return their row numbers."""
     rng = np.random.RandomState(0)
     if copies is None:
         i, j = rng.randint(n_samples, size=_DRAWN), rng.randint(n_samples - 1, size=_DRAWN)
@@ -238,7 +238,7 @@ def drawn_pairs(n_samples: int, copies: Array | None) -> tuple[Indices, Indices]
     odds = copies / copies.sum()
     i, j = rng.choice(n_samples, (2, _DRAWN), p=odds)
     same = np.flatnonzero(i == j)
-    # Two draws of a sample with c copies hit the same copy with probability 1/c; these are drawn again.
+    # Two draws of a sample with c copies hit the same copy with probability 1/c; redraw these.
     while (same := same[rng.uniform(size=len(same)) * copies[i[same]] < 1.0]).size:
         j[same] = rng.choice(n_samples, len(same), p=odds)
         same = same[i[same] == j[same]]

@@ -1,4 +1,4 @@
-"""Neighbors of samples with similar targets and with others: numbers, several numbers, sets of labels."""
+"""Neighbors with similar and with other targets: numbers, several numbers, or sets of labels."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from geodual.arrays import Array, Indices
 
 from ..geometry.distances import gram_factors
 
-_WINDOW = 0.1  # ranks of targets, from 0 to 1, that differ by no more than this are near
-_ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
-MOST_ASKING = 10_000  # samples whose neighbors are found; of more, this many are drawn
+_WINDOW = 0.1  # ranks of targets, from 0 to 1, that differ by at most this are close
+_ENTRIES = 500_000  # pairs whose distances are computed at once: 4 MB
+MOST_ASKING = 10_000  # largest number of samples whose neighbors are found; more are subsampled
 
 Neighbors = tuple[Indices, Indices, NDArray[np.bool_]]
-"""Row numbers of samples, in increasing order, and of their neighbors; and which of these are similar."""
+"""Row numbers of samples, in increasing order, and of their neighbors, and which are similar."""
 
 # From row numbers to an array of shape (n_rows, n_samples): which samples are similar to each of them.
 Similar = Callable[[Indices], NDArray[np.bool_]]
 
 
 def graded_neighbors(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
-    """Return samples, in increasing order, their neighbors, and which of these have a near target.
+    """Return samples, in increasing order, their neighbors, and which of these have close targets.
 
-    Samples without any other of a near target are left out: they have nobody to ask.
+    Samples without any other sample of close target are left out.
 
     Parameters
     ----------
     Z : array or sparse array of shape (n_samples, n_features)
         Samples.
     ranks : array of shape (n_samples,) or (n_samples, n_outputs)
-        Ranks of their targets, from 0 to 1. Targets are near if ranks differ by at most 0.1, in the mean over
-        the outputs. With several outputs, a tenth of all samples, those of the nearest targets, are near to
-        each sample at least, because few may be near in many outputs.
+        Ranks of their targets, from 0 to 1. Targets are close if ranks differ by at most 0.1 on average over
+        the outputs. With several outputs, at least the tenth of all samples with the nearest targets counts
+        as close, because few may be close in many outputs.
     n_similar, n_dissimilar : int
-        Numbers of neighbors of a near target, and of other targets; fewer if there are too few samples.
+        Numbers of neighbors with close and with other targets; fewer if there are too few samples.
     distance : "l1" or "l2"
-        The city-block or the Euclidean distance decides who is near.
+        Neighbors by the city-block or the Euclidean distance.
     """
 
     def similar(rows: Indices) -> NDArray[np.bool_]:
@@ -55,18 +55,18 @@ def graded_neighbors(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, di
 
 
 def label_set_neighbors(Z: Any, sets: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
-    """Return samples, in increasing order, their neighbors, and which of these have a similar set of labels.
+    """Return samples, in increasing order, their neighbors, and which of these have similar label sets.
 
     Parameters
     ----------
     Z : array or sparse array of shape (n_samples, n_features)
         Samples.
     sets : array of shape (n_samples, n_labels)
-        Their sets of labels: 1 for each label of a sample, 0 for others. Similar to a sample are those whose
-        sets differ from its own in at most m labels, where m is the least number for which there are
-        `n_similar` such samples: 0 if enough have the same set.
+        Their sets of labels: 1 for each label of a sample, 0 for others. Samples are similar if their sets
+        differ in at most m labels, where m is the smallest number with `n_similar` such samples: 0 if enough
+        have the same set.
     n_similar, n_dissimilar, distance : int, int, str
-        As for `graded_neighbors`.
+        As in `graded_neighbors`.
     """
 
     def similar(rows: Indices) -> NDArray[np.bool_]:
@@ -76,7 +76,7 @@ def label_set_neighbors(Z: Any, sets: Array, n_similar: int, n_dissimilar: int, 
 
 
 def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArray[np.bool_]:
-    """Return which targets differ from those of rows by at most a limit, or no more than `count` others."""
+    """Return which targets differ from those of rows by at most a limit, or are among the nearest `count`."""
     count = min(count, difference.shape[1] - 1)
     others = difference.copy()
     others[np.arange(len(rows)), rows] = np.inf
@@ -87,19 +87,19 @@ def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArr
 def neighbors(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
     """Return samples, in increasing order, their nearest similar and other samples, and which are similar.
 
-    Samples without any other that is similar are left out. Of very many samples, some are drawn to ask all
-    for their neighbors, with a fixed seed: more would take long, and hardly change a mean over them.
+    Samples without any similar one are left out. With very many samples, neighbors are found only for some,
+    drawn with a fixed seed: more would take long, and hardly change a mean over them.
 
     Parameters
     ----------
     Z : array or sparse array of shape (n_samples, n_features)
         Samples.
     similar : callable
-        Returns which samples are similar to each of some rows.
+        Returns which samples are similar to each of the given rows.
     n_similar, n_dissimilar : int
         Numbers of neighbors of both kinds; fewer if there are too few samples.
     distance : "l1" or "l2"
-        The city-block or the Euclidean distance decides who is near.
+        Neighbors by the city-block or the Euclidean distance.
     """
     n_samples = Z.shape[0]
     asking = np.arange(n_samples)
@@ -123,7 +123,7 @@ def neighbors(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, dista
 
 
 def _distances(Z: Any, distance: str) -> Callable[[Indices], Array]:
-    """Return the function from some rows to their distances from all samples; they may be squared."""
+    """Return a function from rows to their (possibly squared) distances from all samples."""
     if distance == "l1":
         measure = manhattan_distances if issparse(Z) else lambda A, B: cdist(A, B, "cityblock")
         return lambda rows: np.asarray(measure(Z[rows], Z))
@@ -134,7 +134,7 @@ def _distances(Z: Any, distance: str) -> Callable[[Indices], Array]:
 
 
 def _nearest(d: Array, count: int) -> Indices:
-    """Return the nearest samples of each row, and −1 where there are no more."""
+    """Return the nearest samples of each row, or −1 if there are no more."""
     count = min(count, d.shape[1])
     places = np.argpartition(d, count - 1, axis=1)[:, :count]
     return np.where(np.isfinite(np.take_along_axis(d, places, axis=1)), places, -1)

@@ -18,12 +18,12 @@ from ..base.checks import check_whole
 from ..geometry.distances import gram_factors
 from .nearest import Group, Interval, NearestSearch
 
-_MANY = 2_000  # with more samples the searches for many are as fast; with fewer they take longer
-_ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
-_FEW = 2_000  # samples of a class up to which an exact search is faster
-_DISTANCES = 10_000_000_000  # computed in a search of samples among all, which takes about 20 s
-_ANCHORS = 20_000  # samples whose neighbors are always found: docs/scaling.md has what fewer would cost
-_LEAST = 30  # neighbors that the index keeps per sample: fewer would make it less accurate
+_MANY = 2_000  # with more samples, the searches for many are as fast; with fewer, they are slower
+_ENTRIES = 500_000  # pairs whose distances are computed at once: 4 MB
+_FEW = 2_000  # largest number of samples of a class for which an exact search is faster
+_DISTANCES = 10_000_000_000  # in a search among all samples, which takes about 20 s
+_ANCHORS = 20_000  # samples whose neighbors are always found; docs/scaling.md shows the cost of fewer
+_LEAST = 30  # neighbors per sample in the index; fewer would make it less accurate
 
 
 def grouped_neighbors(
@@ -31,8 +31,7 @@ def grouped_neighbors(
 ) -> tuple[Indices, Indices]:
     """Return the row numbers of samples, in increasing order, and of their neighbors of both kinds.
 
-    Samples that are alone in their class are left out: they have nobody to ask. The parameters are those of
-    `neighbor_pairs`.
+    Samples that are alone in their class are left out. The parameters are those of `neighbor_pairs`.
     """
     return _grouped(neighbor_pairs(Z, labels, n_similar, n_dissimilar, distance), labels)
 
@@ -52,7 +51,7 @@ def neighbor_pairs(
     distance: str = "l2",
     anchors: Indices | None = None,
 ) -> Indices:
-    """Return each sample with its nearest neighbors in its class and with those in other classes.
+    """Return each sample with its nearest neighbors in its class and in other classes.
 
     Parameters
     ----------
@@ -65,15 +64,15 @@ def neighbor_pairs(
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
     anchors : array of shape (n_anchors,), optional
-        Row numbers of the samples whose neighbors are wanted; all by default. This needs the Euclidean
+        Row numbers of the samples whose neighbors are requested; all by default. This needs the Euclidean
         distance.
 
     Returns
     -------
     array of shape (n_pairs, 2)
-        Row numbers. A pair that is found from both sides is there twice.
+        Row numbers. A pair found from both sides occurs twice.
     """
-    # Sorted by class, the samples of a class are a slice.
+    # When sorted by class, the samples of a class are a slice.
     order = np.argsort(labels, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).tolist()
     if distance == "l2" and (len(Z) > _MANY or not (anchors is None or len(anchors) == len(Z))):
@@ -93,7 +92,7 @@ def _places(order: Indices, rows: Indices) -> Indices:
 def _product_search(
     Z: Array, edges: list[int], asking: Indices, n_similar: int, n_dissimilar: int
 ) -> Indices:
-    """Return the pairs of the samples `asking`, which are sorted by class, by a search in products."""
+    """Return the pairs of the samples `asking`, sorted by class, by a search with matrix products."""
     search = NearestSearch(in_usual_units(Z))
     ends = np.searchsorted(asking, edges).tolist()
     groups = [
@@ -114,7 +113,7 @@ def _library_search(
     for start, end in pairwise(edges):
         own, others = np.arange(start, end), np.concatenate([np.arange(start), np.arange(end, len(Z))])
         for candidates, count, queries in (
-            (own, min(n_similar, len(own) - 1), None),  # without a query, a sample is not its own neighbor
+            (own, min(n_similar, len(own) - 1), None),  # without a query, samples are not their own neighbors
             (others, min(n_dissimilar, len(others)), Z[own]),
         ):
             if count > 0:
@@ -125,14 +124,14 @@ def _library_search(
 
 
 def in_usual_units(Z: Array) -> Array:
-    """Return samples minus their median, in units in which half of them have a norm of about one or less.
+    """Return samples minus their median, in units in which half of them have a norm of at most about one.
 
-    So squares neither under- nor overflow, and a few samples far away do not cost the others their digits.
+    So squares neither underflow nor overflow, and a few distant samples do not cost the others their digits.
     The unit is a power of two, so that scaling has no rounding errors.
     """
     centered = Z - np.median(Z, axis=0)
     exponent = _exponent(float(np.abs(centered).max()))
-    # In two steps, because squares of unscaled samples may under- or overflow.
+    # In two steps, because squares of unscaled samples may underflow or overflow.
     squares = np.square(np.ldexp(centered, -exponent)).sum(axis=1)
     exponent += _exponent(float(np.sqrt(np.median(squares) or squares.max())))
     return np.asarray(np.ldexp(centered, -exponent))
@@ -145,7 +144,7 @@ def _exponent(size: float) -> int:
 def _block_search(
     Z: Array, edges: list[int], n_similar: int, n_dissimilar: int, kind: str
 ) -> Iterator[Indices]:
-    """Yield the pairs of some samples at a time, from blocks of the distance matrix."""
+    """Yield pairs in parts, from blocks of the distance matrix."""
     left, right = gram_factors(*2 * (Z - Z.mean(axis=0),))
     step = max(_ENTRIES // len(Z), 16)
     for start, end in pairwise(edges):
@@ -162,22 +161,22 @@ def _block_search(
 
 
 def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
-    """Return pairs of row numbers sorted, the smaller number first, and each once.
+    """Sort pairs of row numbers, with the smaller number first, and remove duplicates.
 
     Parameters
     ----------
     pairs : array of shape (n_pairs, 2)
-        Pairs of row numbers, in which a pair may be there twice, also the other way round.
+        Pairs of row numbers; a pair may occur twice, also reversed.
     n_samples : int
         Number of rows.
     """
-    # Numbers that stand for sorted pairs are compared much faster than the pairs.
+    # Single numbers that encode sorted pairs are compared much faster than pairs.
     numbers = np.sort(pairs.min(axis=1) * n_samples + pairs.max(axis=1))
     return np.column_stack(np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], n_samples))
 
 
 def _nearest(distance: Array, count: int, among: slice) -> Indices:
-    """Return the `count` nearest of some samples to each row, given the distances to all samples."""
+    """Return the `count` nearest among some samples to each row, given the distances to all samples."""
     if count < 1:
         return np.empty((len(distance), 0), dtype=np.intp)
     distance = distance[:, among]
@@ -190,11 +189,11 @@ def _nearest(distance: Array, count: int, among: slice) -> Indices:
 
 
 def _bound_of_smallest(distance: Array, count: int) -> Array:
-    """Return a number per row that at least `count` of its entries do not exceed, and few others."""
+    """Return a number per row that bounds at least `count` of its entries, and few others."""
     n_rows, n_columns = distance.shape
     size = n_columns // (4 * count)
     if size >= 4:
-        # The smallest entries of groups of columns bound the wanted entries, and are fewer.
+        # The smallest entries of groups of columns bound the entries sought, and are fewer.
         n_groups = n_columns // size
         distance = distance[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
     return np.asarray(np.partition(distance, count - 1, axis=1)[:, count - 1])
@@ -202,31 +201,31 @@ def _bound_of_smallest(distance: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class LocalPairs:
-    """Pairs of each sample with its nearest neighbors: a value for the parameter `pairs` of a learner.
+    """Pairs of each sample with its nearest neighbors, for the parameter `pairs` of a learner.
 
-    Choose it if the numbers of neighbors of ``pairs="local"``, which stands for ``LocalPairs()``, do not
-    suit: more similar pairs for classes of one cluster each, fewer pairs of either kind to save time.
+    Choose it to change the numbers of neighbors of ``pairs="local"``, which means ``LocalPairs()``: more
+    similar pairs for classes with one cluster each, or fewer pairs of either kind to save time.
 
     Parameters
     ----------
     n_similar : int
-        Number of nearest neighbors in the same class; fewer in classes that have too few samples.
+        Number of nearest neighbors in the same class; fewer in classes with too few samples.
     n_dissimilar : int
         Number of nearest neighbors in other classes.
     index : "exact" or "approximate"
-        How they are found. "approximate" misses some of them, and saves time with hundreds of thousands of
-        samples in few classes; it needs the package pynndescent. `neighbors_are_exact_` of the learner
-        tells which it was.
+        How neighbors are found. "approximate" misses some of them, and saves time with hundreds of thousands
+        of samples in few classes; it needs the package pynndescent. See `neighbors_are_exact_` of the
+        learner.
     anchors : "auto", "all" or int
-        Of how many samples the neighbors are found. The neighbors themselves are sought among all samples.
-        With "auto" these are all samples if there are up to 100,000, or if the index is approximate.
-        Otherwise it is a random part of each class: 10¹⁰/N of N samples, so that the time of the search stops
-        growing with its square, but at least 20,000. `n_anchors_` of the learner tells the number. A number:
-        this many, and at least one of each class.
+        Number of samples whose neighbors are found; the neighbors come from all samples. "auto": all samples
+        if there are up to 100,000, or if the index is approximate; otherwise a random part of each class,
+        10¹⁰/N of N samples but at least 20,000, so that the time of the search does not grow with N². A
+        number: this many samples, at least one of each class. See `n_anchors_` of the learner.
 
     See Also
     --------
     RPDML : Learns from these pairs with ``pairs=LocalPairs(3, 9)``.
+    NeighborRPDML : Learns from the same neighbors, with a loss for nearest neighbors.
     ITML : Learns from the same pairs with another loss.
 
     Examples
@@ -261,37 +260,37 @@ class LocalPairs:
 
     @classmethod
     def given_as(cls, pairs: Any) -> LocalPairs | None:
-        """Return the local pairs that a parameter `pairs` asks for; None if it asks for others."""
+        """Return the local pairs requested by a parameter `pairs`; None if it requests others."""
         if isinstance(pairs, cls):
             return pairs
         return cls() if isinstance(pairs, str) and pairs == "local" else None
 
     @property
     def is_exact(self) -> bool:
-        """Whether the neighbors are the nearest, without exception."""
+        """Whether all neighbors are the nearest ones."""
         return self.index == "exact"
 
     def find(self, Z: Array, labels: Indices) -> Indices:
-        """Return the pairs of row numbers, each once, also if a pair is found from both sides.
+        """Return the pairs of row numbers, each once even if found from both sides.
 
         Parameters
         ----------
         Z : array of shape (n_samples, n_features)
-            Samples. The nearest are those of the smallest Euclidean distance.
+            Samples, compared by the Euclidean distance.
         labels : array of shape (n_samples,)
             Their classes as 0, 1, …; at least two.
 
         Returns
         -------
         array of shape (n_pairs, 2)
-            Sorted pairs, the smaller number first.
+            Sorted pairs, with the smaller number first.
         """
         return distinct_pairs(self._search(Z, labels), len(Z))
 
     def find_by_sample(self, Z: Array, labels: Indices) -> tuple[Indices, Indices]:
         """Return the row numbers of samples, in increasing order, and of their neighbors of both kinds.
 
-        Samples that are alone in their class are left out: they have nobody to ask.
+        Samples that are alone in their class are left out.
         """
         return _grouped(self._search(Z, labels), labels)
 
@@ -302,9 +301,9 @@ class LocalPairs:
         return approximate_neighbors(Z, labels, self.n_similar, self.n_dissimilar, anchors)
 
     def anchor_rows(self, labels: Indices) -> Indices:
-        """Return the numbers of the samples whose neighbors are found, which are always the same ones.
+        """Return the row numbers of the samples whose neighbors are found, chosen with a fixed seed.
 
-        Each class has the same share of its samples among them, and at least one.
+        They include the same share of each class, and at least one sample.
         """
         share = self._n_anchors(len(labels)) / len(labels)
         if share >= 1.0:
@@ -322,33 +321,33 @@ class LocalPairs:
         return max(_DISTANCES // n_samples, _ANCHORS)
 
 
-# From samples and a number of neighbors to their distances and places in a class, the nearest first.
+# From samples and a number of neighbors to distances and positions in a class, nearest first.
 Search = Callable[[Array, int], tuple[Array, Indices]]
 
 
 def approximate_neighbors(
     Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, anchors: Indices | None = None
 ) -> Indices:
-    """Return each sample with near neighbors in its class and with near ones in other classes.
+    """Return each sample with close neighbors in its class and in other classes.
 
-    There is one index per class, and every sample asks all of them. So the time grows with the number of
-    classes times the number of samples, rather than with its square.
+    There is one index per class, and every sample queries all of them. So the time grows with the number of
+    classes times the number of samples, not with its square.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
-        Samples. Near are those of a small Euclidean distance.
+        Samples, compared by the Euclidean distance.
     labels : array of shape (n_samples,)
         Their classes as 0, 1, …
     n_similar, n_dissimilar : int
         Numbers of neighbors of each kind; all samples of a kind if there are fewer.
     anchors : array of shape (n_anchors,), optional
-        Row numbers of the samples whose neighbors are wanted; all by default.
+        Row numbers of the samples whose neighbors are requested; all by default.
 
     Returns
     -------
     array of shape (n_pairs, 2)
-        Row numbers. A pair that is found from both sides is there twice.
+        Row numbers. A pair found from both sides occurs twice.
     """
     make_index = _load_index()
     order = np.argsort(labels, kind="stable")
@@ -394,19 +393,19 @@ def _class_search(Z: Array, n_kept: int, make_index: Any) -> Search:
 
     def search(queries: Array, count: int) -> tuple[Array, Indices]:
         place, distance = index.query(queries, min(count, len(Z)))
-        return np.where(place < 0, np.inf, distance), place  # what the index did not find has the place −1
+        return np.where(place < 0, np.inf, distance), place  # the position −1 means not found
 
     return search
 
 
 def _nearer(distance: Array, rows: Indices, count: int) -> tuple[Array, Indices]:
-    """Return the smallest distances of each line with their row numbers; −1 where none is finite."""
+    """Return the smallest distances in each line with their row numbers; −1 if none is finite."""
     order = np.argsort(distance, axis=1, kind="stable")[:, :count]
     nearest = np.take_along_axis(distance, order, axis=1)
     return nearest, np.where(np.isfinite(nearest), np.take_along_axis(rows, order, axis=1), -1)
 
 
 def _listed(samples: Indices, neighbors: Indices) -> Indices:
-    """Return the pairs of samples with their neighbors; −1 is none."""
+    """Return the pairs of samples with their neighbors; −1 means no neighbor."""
     pairs = np.column_stack([np.repeat(samples, neighbors.shape[1]), neighbors.ravel()])
     return pairs[pairs[:, 1] >= 0]

@@ -1,4 +1,4 @@
-"""The nearest of many samples: bounds on all distances in single precision, distances of the few left."""
+"""Find nearest samples: bound all distances in single precision, then compute the few left exactly."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from geodual.arrays import Array, Indices
 
 from ..geometry.distances import PairDifferences, gram_factors
 
-_ROWS, _COLUMNS = 256, 2048  # of a block, which stays in the cache
-_RATIO = 6  # a search among every sixth sample bounds the distances before a search among all
+_ROWS, _COLUMNS = 256, 2048  # of a block, to stay in the cache
+_RATIO = 6  # a search among every sixth sample bounds the distances for the search among all
 _KEPT = 1_000_000  # pairs whose distances are computed at once
-_COARSE = 16.0  # times the pairs expected: with more pairs left, single precision is too coarse
-_LARGEST = 1e30  # squared norm up to which products do not overflow in single precision
+_COARSE = 16.0  # times the expected number of pairs; with more left, single precision is too coarse
+_LARGEST = 1e30  # largest squared norm for which products do not overflow in single precision
 
 
 class Interval(NamedTuple):
-    """Row numbers from `start` up to, not including, `end`."""
+    """Row numbers from `start` up to, but not including, `end`."""
 
     start: int
     end: int
 
     def every(self, step: int) -> Interval:
-        """Return the positions of its numbers among 0, step, 2 step and so on."""
+        """Return the positions of its numbers among 0, step, 2 step, …."""
         return Interval(-(-self.start // step), -(-self.end // step))
 
     def within(self, other: Interval) -> Interval:
-        """Return the part of it that is in another one, which may be empty."""
+        """Return the intersection with another interval, which may be empty."""
         start = min(max(self.start, other.start), other.end)
         return Interval(start, max(start, min(self.end, other.end)))
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
+        """Number of row numbers."""
         return self.end - self.start
 
 
 class Group(NamedTuple):
-    """Queries next to each other, positions in a list, that share an interval of row numbers."""
+    """Consecutive queries, by positions in a list, that share an interval of row numbers."""
 
     queries: slice
     own: Interval
 
 
 class NearestSearch:
-    """Search for the nearest of samples by their Euclidean distance.
+    """Search for nearest samples by Euclidean distance.
 
-    A product of blocks in single precision gives lower bounds on squared distances: the products minus the
-    largest error that rounding can make. Pairs below an upper bound on the distance wanted, from a search
-    among fewer samples, are few; their distances are computed from differences in double precision. So the
-    neighbors are the exact ones up to the rounding of these distances.
+    Products of blocks in single precision give lower bounds on squared distances: the products minus the
+    largest possible rounding error. Only few pairs are below an upper bound on the distance sought, which
+    comes from a search among fewer samples; their distances are computed from differences in double
+    precision. So the neighbors are exact up to the rounding of these distances.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
-        Samples, in units in which squares neither under- nor overflow.
+        Samples, in units in which squares neither underflow nor overflow.
     """
 
     def __init__(self, Z: Array) -> None:
@@ -77,19 +77,19 @@ class NearestSearch:
         count : int
             Number of neighbors.
         interval : Interval
-            Where to look for them.
+            The interval to search.
 
         Returns
         -------
         array of shape (n_queries, count)
-            Row numbers, the nearest first, and −1 where there are no more samples.
+            Row numbers, nearest first; −1 if there are no more samples.
         """
         return self._search(queries, count, interval, [])
 
     def outside(self, queries: Indices, count: int, groups: list[Group]) -> Indices:
-        """Return the `count` nearest samples to each query that are not in the interval of its group.
+        """Return the `count` nearest samples to each query outside the interval of its group.
 
-        The parameters and the result are as in `among`; the groups hold all queries, in their order.
+        Parameters and result are as in `among`; the groups contain all queries, in order.
         """
         return self._search(queries, count, Interval(0, len(self._Z)), groups)
 
@@ -110,7 +110,7 @@ class NearestSearch:
         return found
 
     def factors(self, kind: type[np.floating]) -> tuple[Array, Array]:
-        """Return A and B such that entries of A Bᵀ, rounded in any order, are at most squared distances."""
+        """Return A and B for which entries of A Bᵀ, rounded in any order, are at most squared distances."""
         if kind not in self._factors:
             A, B = gram_factors(self._Z, self._Z)
             # A sum of K products of rounded numbers, of sizes f, g and 2 √(f g) ≤ f + g for the squared
@@ -122,7 +122,7 @@ class NearestSearch:
         return self._factors[kind]
 
     def product(self, A: Array, B: Array) -> Array:
-        """Return A Bᵀ, in memory that the next product uses again: new memory costs time."""
+        """Return A Bᵀ, in memory that the next product reuses, because allocating takes time."""
         size = len(A) * len(B)
         if self._memory.dtype != A.dtype or len(self._memory) < size:
             self._memory = np.empty(_ROWS * _COLUMNS, A.dtype)
@@ -134,7 +134,7 @@ class NearestSearch:
 
 
 class _Block:
-    """The search for some queries, among the samples of an interval without those that are hidden."""
+    """The search for some queries among the samples of an interval, except the hidden ones."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Block:
         self._bound = np.full(len(queries), np.inf)  # of the distance of the last neighbor
 
     def nearest(self) -> Indices:
-        """Return row numbers of the nearest, and −1 where there are no more."""
+        """Return the row numbers of the nearest samples, or −1 if there are no more."""
         step = 1
         while self._interval.size > _RATIO * step * self._count:
             step *= _RATIO
@@ -163,7 +163,7 @@ class _Block:
         return found
 
     def _survey(self, step: int) -> tuple[Indices, Indices]:
-        """Return the nearest of every `step`-th sample as pairs of row and sample, and lower the bounds."""
+        """Return the nearest among every `step`-th sample as pairs of row and sample; lower the bounds."""
         rows: list[Indices] = []
         columns: list[Indices] = []
         n_kept = n_left = 0
@@ -175,16 +175,16 @@ class _Block:
                 kept = self._best(np.concatenate(rows), np.concatenate(columns))
                 rows, columns, n_kept = [kept[0]], [kept[1]], len(kept[0])
         if n_left > _COARSE * _RATIO * self._count * len(self._queries):
-            self._kind = np.float64  # in the surveys that follow
+            self._kind = np.float64  # in the following surveys
         if not rows:
             return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
         return self._best(np.concatenate(rows), np.concatenate(columns))
 
     def _best(self, row: Indices, column: Indices) -> tuple[Indices, Indices]:
-        """Return the nearest of the given pairs, by row and distance, and lower the bounds."""
+        """Return the nearest of the given pairs, by row and distance; lower the bounds."""
         d = self._search.distances(self._queries[row], column)
         order = np.argsort(d)
-        # Row numbers of a block fit into 16 bits, which are sorted in linear time.
+        # Row numbers of a block fit into 16 bits, which sort in linear time.
         order = order[np.argsort(row[order].astype(np.uint16), kind="stable")]
         row, column, d = row[order], column[order], d[order]
         place = _places_in_runs(row)
@@ -206,7 +206,7 @@ class _Block:
             D = self._search.product(A, B[chunk.start : chunk.end])
             for rows, part in parts:
                 D[rows, part.start - chunk.start : part.end - chunk.start] = np.nan
-            # Rounded up, so that the last neighbor is within its bound.
+            # Round up, so that the last neighbor is within its bound.
             bound = np.nextafter(self._bound.astype(self._kind), np.inf, dtype=self._kind)
             row, place = np.divmod(np.flatnonzero(bound[:, None] >= D), chunk.size)
             column = (place + chunk.start) * step
@@ -215,7 +215,7 @@ class _Block:
 
 
 def _places_in_runs(row: Indices) -> Indices:
-    """Return the position of each entry among the equal ones, which are next to each other."""
+    """Return the position of each entry within its run of equal entries."""
     counts = np.bincount(row)
     starts = np.cumsum(counts) - counts
     return np.arange(len(row)) - starts[row]

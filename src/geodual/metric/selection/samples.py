@@ -1,4 +1,4 @@
-"""The samples of a fit: which make pairs, in which order, how often each counts, and links between them."""
+"""The samples of a fit: those that form pairs, their order and weights, and links between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..base.scatter import distinct_rows
 
 
 class LabeledRows(NamedTuple):
-    """Samples that make pairs, sorted by class.
+    """Samples that form pairs, sorted by class.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class LabeledRows(NamedTuple):
     labels : array of shape (n_labeled,)
         Their classes 0, 1, … in increasing order.
     weight : array of shape (n_labeled,), or None
-        How often each counts; None means once.
+        Weight of each sample; None means 1.
     links : Links, optional
-        Pairs of row numbers that count beside those of the labels.
+        Pairs of row numbers that count in addition to those of the labels.
     """
 
     rows: Indices
@@ -35,7 +35,7 @@ class LabeledRows(NamedTuple):
     links: Links | None = None
 
     def with_links(self, X: Array) -> Array:
-        """Return these of all samples X, followed by the two samples of each link."""
+        """Select these from all samples X, followed by the two samples of each link."""
         rows = self.rows if self.links is None else np.concatenate([self.rows, self.links.indices.ravel()])
         return np.asarray(X[rows])
 
@@ -49,14 +49,14 @@ class Samples:
     X : array of shape (n_samples, n_features)
         The samples.
     labels : array of shape (n_samples,)
-        Classes 0, 1, …, and −1 for samples without label. These make no pairs, but count for everything that
-        needs no labels: the covariance and the percentiles.
+        Classes 0, 1, …, and −1 for unlabeled samples. These form no pairs, but count where no labels are
+        needed: for the covariance and the percentiles.
     weight : array of shape (n_samples,), or None
-        How often each sample counts; None means once.
+        Weight of each sample; None means 1.
     given : tuple of two arrays, or None
         Pairs of row numbers and their weights, if the user gave pairs.
     links : Links, optional
-        Pairs that count beside those of the labels.
+        Pairs that count in addition to those of the labels.
     """
 
     X: Array
@@ -74,7 +74,7 @@ class Samples:
         given: tuple[Indices, Array] | None = None,
         links: Links | None = None,
     ) -> Samples:
-        """Drop the samples of weight zero; raise unless two classes are left."""
+        """Drop the samples of weight zero; raise an error unless two classes are left."""
         if weight is not None:
             X, labels, weight = X[weight > 0.0], labels[weight > 0.0], weight[weight > 0.0]
             if len(np.unique(labels[labels != UNKNOWN])) < 2:
@@ -86,9 +86,9 @@ class Samples:
         return self._sorted(np.flatnonzero(self.labels != UNKNOWN), self.weight)
 
     def distinct_by_class(self) -> LabeledRows:
-        """Return the distinct labeled samples, sorted by class; copies are one sample of their total weight.
+        """Return the distinct labeled samples, sorted by class, with copies merged to their total weight.
 
-        So copies are not each other's neighbors, and whole weights are the same as repeated rows.
+        So copies are not each other's neighbors, and whole weights are equivalent to repeated rows.
         """
         known = np.flatnonzero(self.labels != UNKNOWN)
         _, place = distinct_rows(self.X[known])
@@ -101,9 +101,9 @@ class Samples:
         return self._sorted(np.sort(known[first]), weight)
 
     def distinct_in_order(self) -> LabeledRows:
-        """Return the distinct labeled samples by class, in an order that does not depend on that of rows.
+        """Return the distinct labeled samples by class, in an order independent of the order of rows.
 
-        So repeated rows, weights and other orders of the samples lead to the same steps of a solver.
+        So repeated rows, weights and permuted samples lead to the same steps of a solver.
         """
         used = self.distinct_by_class()
         order = np.lexsort((distinct_rows(self.X[used.rows])[1], used.labels))
@@ -117,16 +117,16 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Pairs of samples that must be near (must-links) or far apart (cannot-links).
+    """Pairs of samples that must be close (must-links) or far apart (cannot-links).
 
     Attributes
     ----------
     indices : array of shape (n_links, 2)
         Row numbers.
     similar : array of bool of shape (n_links,)
-        Which of them are must-links.
+        Which links are must-links.
     weight : array of shape (n_links,)
-        How often each counts.
+        Weight of each link.
     """
 
     indices: Indices
@@ -135,7 +135,7 @@ class Links:
 
 
 def check_links(must_link: Any, cannot_link: Any, n_samples: int, weight: Array | None) -> Links | None:
-    """Return links between samples of positive weight, as rows of these; None if there are none.
+    """Return links between samples of positive weight, as rows among these; None if there are none.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def check_links(must_link: Any, cannot_link: Any, n_samples: int, weight: Array 
     n_samples : int
         Number of samples.
     weight : array of shape (n_samples,), or None
-        How often each sample counts; a link gets the product of the weights of its samples.
+        Weight of each sample; the weight of a link is the product of its samples' weights.
     """
     must = _link_array("must_link", must_link, n_samples)
     cannot = _link_array("cannot_link", cannot_link, n_samples)
@@ -156,7 +156,7 @@ def check_links(must_link: Any, cannot_link: Any, n_samples: int, weight: Array 
     if weight is None:
         return Links(indices, similar, np.ones(len(indices))) if len(indices) else None
     counts = weight[indices].prod(axis=1)
-    # Samples of weight zero are dropped later; these are the row numbers of the others then.
+    # Samples of weight zero are dropped later; these are the resulting row numbers of the others.
     indices, kept = (np.cumsum(weight > 0.0) - 1)[indices], counts > 0.0
     return Links(indices[kept], similar[kept], counts[kept]) if kept.any() else None
 

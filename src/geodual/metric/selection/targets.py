@@ -1,4 +1,4 @@
-"""Samples with a numeric target, and the pairs of them that say which metric suits the target."""
+"""Samples with numeric targets, and pairs of them to learn a metric for the target."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CHUNK = 65_536  # number of pairs whose differences are formed at once
 
 @dataclass(frozen=True, eq=False)
 class TargetSamples:
-    """Distinct samples, sorted, with their mean targets; copies are one sample of their total weight.
+    """Distinct samples, sorted, with their mean targets; copies are merged to their total weight.
 
-    Two samples at the same place are at distance zero in every metric, so they would make useless pairs.
+    Equal samples have distance zero in every metric, so pairs of them would be useless.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class TargetSamples:
     ranks : array of the shape of y
         The ranks of their targets among all samples, from 0 to 1 and averaged over copies.
     weight : array of shape (n_samples,)
-        How often each sample counts.
+        Weight of each sample.
     """
 
     X: Any
@@ -42,7 +42,7 @@ class TargetSamples:
 
     @classmethod
     def merged(cls, X: Any, y: Array, weight: Array) -> TargetSamples:
-        """Merge the copies among samples of positive weight."""
+        """Merge copies among samples of positive weight."""
         first, place = distinct_rows(X)
         total = np.asarray(np.bincount(place, weight), dtype=float)
         share = weight / total[place]
@@ -56,7 +56,7 @@ class TargetSamples:
 
 
 def counted_ranks(values: Array, counts: Array) -> Array:
-    """Return ranks from 0 to 1 as if each value were repeated as often as it counts; ties share their mean.
+    """Return ranks from 0 to 1 as if each value were repeated by its weight; ties share their mean.
 
     The rank is the share of smaller values plus half of the share of equal ones.
     """
@@ -66,12 +66,12 @@ def counted_ranks(values: Array, counts: Array) -> Array:
 
 
 def nearest_pairs(Z: Array, n_neighbors: int) -> Indices:
-    """Return the pairs of each sample with its nearest neighbors, each pair once and sorted.
+    """Return the sorted pairs of each sample with its nearest neighbors, without duplicates.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
-        Samples; at least two. The nearest are those of the smallest Euclidean distance.
+        Samples, at least two, compared by the Euclidean distance.
     n_neighbors : int
         Number of neighbors; fewer if there are too few samples.
 
@@ -87,10 +87,10 @@ def nearest_pairs(Z: Array, n_neighbors: int) -> Indices:
 
 
 def random_pairs(n_samples: int, n_pairs: int, rng: np.random.RandomState) -> Indices:
-    """Return random pairs of row numbers without repetition; all pairs if there are not more."""
+    """Return random pairs of row numbers without repetition, or all pairs if there are no more."""
     n_all = n_samples * (n_samples - 1) // 2
     numbers = sample_without_replacement(n_all, min(n_pairs, n_all), random_state=rng)
-    # Sample k makes pairs with the samples after it; so pairs can be numbered, and drawn without a list.
+    # Sample k forms pairs with the samples after it, so pairs can be numbered, and drawn without a list.
     reached = np.cumsum(np.arange(n_samples - 1, 0, -1))
     k = np.searchsorted(reached, numbers, side="right")
     return np.column_stack([k, n_samples - (reached[k] - numbers)])
@@ -99,7 +99,7 @@ def random_pairs(n_samples: int, n_pairs: int, rng: np.random.RandomState) -> In
 def pair_distances(Z: Array, indices: Indices) -> Array:
     """Return the squared Euclidean distances of pairs of rows of Z."""
     distances = np.empty(len(indices))
-    # In parts, so that the differences of all pairs are never in memory at once.
+    # In parts, so that differences of all pairs are never in memory at once.
     for start in range(0, len(indices), _CHUNK):
         part = slice(start, start + _CHUNK)
         V = Z[indices[part, 0]] - Z[indices[part, 1]]

@@ -1,1 +1,1 @@
-"""What a metric is learned from: terms with a value, derivatives and a dual bound."""
+"""Terms to learn a metric from, with a value, derivatives and a dual bound."""

@@ -1,4 +1,4 @@
-"""The term of relative comparisons: the near pair of each should have the smaller distance."""
+"""The term of relative comparisons: the near pair should have the smaller distance."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..losses import PairLoss
 from .term import Term
 
 _EPS = float(np.finfo(float).eps)
-_CHUNK = 1024  # number of comparisons whose differences are formed at once: they stay in the cache
+_CHUNK = 1024  # number of comparisons whose differences are formed at once, to stay in the cache
 
 
 class ComparisonTerm(Term):
     """Comparisons of two pairs each; the loss is a function φ of t = d(a, b) − d(c, d).
 
     t is linear in the metric, like a distance: with the differences v of the near and w of the far pair,
-    t = vᵀWv − wᵀWw. So the LogDet program and its certificate are the same as for pairs, with vvᵀ − wwᵀ in
-    the place of vvᵀ. The loss is that of similar pairs: it may be positive also for negative t.
+    t = vᵀWv − wᵀWw. So the LogDet program and its certificate are the same as for pairs, with vvᵀ − wwᵀ
+    instead of vvᵀ. The loss is that of similar pairs, and may be positive even for negative t.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ComparisonTerm(Term):
         self._indices, self._weight, self._loss = indices, weight, loss
 
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield the differences of the near pairs of some comparisons, followed by those of the far ones."""
+        """Yield the differences of near pairs, in parts, followed by those of the far pairs."""
         for start in range(0, len(self._indices), _CHUNK):
             part = slice(start, start + _CHUNK)
             a, b, c, d = self._indices[part].T
@@ -50,7 +50,7 @@ class ComparisonTerm(Term):
             near, far = np.einsum("kf,kf->k", V, V).reshape(2, -1)
             t, weight = near - far, self._weight[part]
             # The two distances may cancel, so rounding errors grow with their sum. The loss is convex and
-            # does not fall, so it changes most toward larger t.
+            # nondecreasing, so it changes most toward larger t.
             above = float(weight @ self._loss.value(t + 4.0 * _EPS * (near + far), True))
             terms = self._loss.terms(t, True, weight)
             value += terms.value
@@ -69,8 +69,8 @@ class ComparisonTerm(Term):
         return total
 
     def curvature_moment(self, Z: Array, losses: LossPass) -> Array:
-        # For independent normal v and w of covariance Σ, the mean of ⟨S, vvᵀ − wwᵀ⟩ (vvᵀ − wwᵀ) is 4 ΣSΣ: as
-        # if there were one difference of covariance √2 Σ, and Σ is the mean of (vvᵀ + wwᵀ)/2.
+        # For independent normal v and w of covariance Σ, the mean of ⟨S, vvᵀ − wwᵀ⟩ (vvᵀ − wwᵀ) is 4 ΣSΣ, as
+        # for one difference of covariance √2 Σ, and Σ is the mean of (vvᵀ + wwᵀ)/2.
         assert losses.curvatures is not None  # `evaluate` always keeps them
         total = np.zeros((Z.shape[1], Z.shape[1]))
         for part, V in self._differences(Z):

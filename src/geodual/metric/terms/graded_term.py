@@ -1,4 +1,4 @@
-"""The term of graded pairs: each has a target of its own for its squared distance."""
+"""The term of graded pairs: each has its own target for its squared distance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..losses import LossTerms
 from .term import Term
 
 _EPS = float(np.finfo(float).eps)
-_CHUNK = 2048  # number of differences formed at once: they stay in the cache
+_CHUNK = 2048  # number of differences formed at once, to stay in the cache
 # With at least this number of features, and of pairs per sample, products over samples are faster.
 _MANY_FEATURES = 16
 _MANY_PAIRS = 3.0
@@ -23,9 +23,10 @@ _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products ov
 
 
 class GradedTerm(Term):
-    """The squared error Σ w ½ (d − b)²/ρ of squared distances, each of which has a target b of its own.
+    """The squared error Σ w ½ (d − b)²/ρ of squared distances d, each with its own target b.
 
-    Too far and too near cost the same. As a function of d, the loss has the conjugate ½ ρ a² + a b.
+    Too large and too small distances cost the same. As a function of d, the loss has the conjugate ½ ρ a² + a
+    b.
 
     Parameters
     ----------
@@ -50,20 +51,20 @@ class GradedTerm(Term):
         return PairGraph(*self._indices.T)
 
     def _samples(self, Z: Array) -> Array | None:
-        """Return the centered samples in pairs, if products over them are faster than differences."""
+        """Return the centered samples in pairs if products over them are faster than differences."""
         if Z.shape[1] < _MANY_FEATURES or self.n_pairs < _MANY_PAIRS * len(self._graph.rows):
             return None
         return self._graph.centered(Z)
 
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield the differences of some pairs at a time, with their positions and squared distances."""
+        """Yield the differences of pairs in parts, with their positions and squared distances."""
         for start in range(0, self.n_pairs, _CHUNK):
             part = slice(start, start + _CHUNK)
             V = Z[self._indices[part, 0]] - Z[self._indices[part, 1]]
             yield part, V, np.einsum("kf,kf->k", V, V)
 
     def _terms(self, d: Array, part: slice = slice(None)) -> tuple[LossTerms, float]:
-        """Return the loss at squared distances, as a function of these, and the error from rounding them."""
+        """Return the loss and its derivatives at squared distances, and the error from rounding them."""
         bounds, weight = self._bounds[part], self._weight[part]
         excess = d - bounds
         multiplier = excess / self._scale
@@ -90,7 +91,7 @@ class GradedTerm(Term):
         return LossPass(value, conjugate, total, curvature, None, noise)
 
     def _evaluate_by_samples(self, Y: Array) -> LossPass | None:
-        """Return the sums from products over samples; None if these would lose too many digits."""
+        """Return the sums from products over samples; None if they would lose too many digits."""
         d = self._graph.distances(Y)
         terms, noise = self._terms(d)
         size = self._graph.size(Y, terms.slope)
@@ -116,7 +117,7 @@ class GradedTerm(Term):
         return total
 
     def curvature_moment(self, Z: Array, losses: LossPass) -> Array:
-        # As if φ″ were the same for all pairs, which is true of the squared error.
+        # Treat φ″ as equal for all pairs, which is true for the squared error.
         scale = losses.curvature_total / self.total_weight
         Y = self._samples(Z)
         if Y is not None:

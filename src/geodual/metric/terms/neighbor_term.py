@@ -18,18 +18,18 @@ from .term import Term
 
 _EPS = float(np.finfo(float).eps)
 _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products over samples
-_FAR = 4.0  # width of a sample, relative to the squared distance of its k-th neighbor
+_FAR = 4.0  # width of a sample, relative to the squared distance to its k-th neighbor
 _LEAST_WIDTH = 0.1  # of a sample, relative to the median
 _ROUNDING = 64.0 * _EPS  # relative rounding error of a squared distance from products, with a safety factor
-_NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths between these neither under- nor overflow
+_NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths in this range neither underflow nor overflow
 
 
 def neighbor_widths(Z: Array, k: int, anchors: Indices) -> Array:
-    """Return the width τ of samples: four times the squared distance of their k-th nearest neighbor.
+    """Return the width τ of samples: four times the squared distance to the k-th nearest neighbor.
 
-    It is at least a tenth of the median, so that samples with copies in other classes have one too. If that
-    is true of most samples, the largest width stands for the median; of all, four times the mean squared
-    distance of all pairs.
+    It is at least a tenth of the median, so that samples with copies in other classes have one too. If most
+    samples have such copies, the largest width replaces the median; if all have, four times the mean squared
+    distance of all pairs does.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def neighbor_widths(Z: Array, k: int, anchors: Indices) -> Array:
     k : int
         Number of neighbors; fewer if there are too few samples.
     anchors : array of shape (n_anchors,)
-        Row numbers of the samples whose widths are wanted.
+        Row numbers of the samples whose widths are requested.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def neighbor_widths(Z: Array, k: int, anchors: Indices) -> Array:
     last = NearestSearch(in_usual_units(Z)).among(anchors, min(k, len(Z) - 1), Interval(0, len(Z)))[:, -1]
     distance = PairDifferences(anchors, last).distances(Z)
     norm = np.einsum("ij,ij->i", Z, Z)
-    # Of copies it is a rounding error.
+    # For copies, it is a rounding error.
     width = _FAR * np.where(distance > _ROUNDING * norm[anchors], distance, 0.0)
     usual = float(np.median(width)) or float(width.max())
     if usual == 0.0:
@@ -59,7 +59,7 @@ def neighbor_widths(Z: Array, k: int, anchors: Indices) -> Array:
     if not _NARROWEST < usual < _WIDEST:
         raise ValueError(
             f"Squared distances of samples are about {usual:.3g} under the prior, too small or too large to "
-            "compute with; scale the features, or give another `prior`."
+            "compute with; scale the features, or choose another `prior`."
         )
     widths = np.zeros(len(Z))
     widths[anchors] = np.maximum(width, _LEAST_WIDTH * usual)
@@ -93,15 +93,15 @@ class NeighborTerm(Term):
         Parameters
         ----------
         Z : array of shape (n_samples, n_features)
-            Samples, in coordinates in which the metric that decides who is near is Euclidean.
+            Samples, in coordinates in which the metric of the neighbor search is Euclidean.
         labels : array of shape (n_samples,)
-            Their classes as 0, 1, …; some class has two samples at least.
+            Their classes as 0, 1, …; some class has at least two samples.
         local : LocalPairs
-            Numbers of neighbors in the class of a sample and in other classes, and how they are found.
+            Numbers of neighbors in the same and in other classes, and how they are found.
         width : array of shape (n_samples,)
             τ of each sample whose neighbors count.
         weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default.
+            Weight of each sample; 1 by default.
         C : float
             Weight of the mean loss over the samples.
         """

@@ -1,4 +1,4 @@
-"""Neighborhoods: the loss of samples that take their class from one of their neighbors, given distances."""
+"""Neighborhoods: the loss of samples that take their class from a neighbor, as a function of distances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NeighborLoss(NamedTuple):
     p : array of shape (n_pairs,)
         Probability of each neighbor.
     curvature : array of shape (n_pairs,)
-        c, where the second derivative takes changes t of distances to c (t − Σ p t), with the sum over a
+        c, where the second derivative maps changes t of distances to c (t − Σ p t), with the sum over a
         neighborhood.
     noise : float
         Upper estimate of the rounding error of the value.
@@ -40,37 +40,37 @@ class NeighborLoss(NamedTuple):
 
 
 class Neighborhoods:
-    r"""Samples with their nearest neighbors, of which one gives each sample its class.
+    r"""Samples with their nearest neighbors, one of which gives each sample its class.
 
-    Sample i asks its neighbor j with the probability p ∝ w exp(−d/τ), where d is the distance (of any kind),
-    w how often the neighbor counts, and τ a width of sample i. Its loss is
+    Sample i takes its class from its neighbor j with the probability p ∝ w exp(−d/τ), where d is the distance
+    (of any kind), w the weight of the neighbor, and τ the width of sample i. The loss is
 
     .. math:: \sum_j q_j (d_j/τ - \log w_j) + \log \sum_j w_j \exp(-d_j/τ)
 
-    with fixed targets q, probabilities of the neighbors of its class. It is linear minus linear inside a
-    log-sum-exp, so it is convex in the distances, and at least the entropy of q. It bounds
-    −log P(right class) from above, up to that entropy. At the distances from which the targets q ∝ p were
-    made, it is equal to it.
+    with fixed targets q, probabilities of the neighbors of its class. It is a linear function plus a
+    log-sum-exp of linear functions, so it is convex in the distances, and at least the entropy of q. Up to
+    that entropy, it is an upper bound of −log P(correct class), with equality at the distances that define
+    the targets q ∝ p.
 
     Parameters
     ----------
     i, j : array of shape (n_pairs,)
         Row numbers of samples, in increasing order, and of their neighbors.
     similar : array of bool of shape (n_pairs,)
-        Which neighbors are of the class of the sample. Each sample has one at least.
+        Which neighbors are in the class of the sample. Each sample has at least one.
     distances : array of shape (n_pairs,)
-        Distances that make the targets.
+        Distances that define the targets.
     width : array of shape (n_samples,)
         τ of each sample.
     weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
     C : float
         Weight of the mean loss over the samples.
 
     Attributes
     ----------
     targets, widths : array of shape (n_pairs,)
-        q of each neighbor, and τ of the sample that asks it.
+        q of each neighbor, and τ of its sample.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Neighborhoods:
         copies = np.ones(len(width)) if weight is None else weight
         self._log_weight, self.widths = np.log(copies[j]), width[i]
         asking = copies[i[self.starts]]
-        # Divided by the number of samples, so that a good C does not depend on it.
+        # Divide by the number of samples, so that a good C does not depend on it.
         self._scale = (C / float(asking.sum()) * asking)[self._group]
         self.targets = self._probabilities(np.where(similar, self._exponents(distances), -np.inf))[0]
 
@@ -116,7 +116,7 @@ class Neighborhoods:
         scale, target = self._scale, self.targets
         linear = float(scale @ (target * e))
         joint = float(scale[self.starts] @ log_sum)
-        # The conjugate at the slope: the negative entropy of p, and what the weights add.
+        # The conjugate at the slope: the negative entropy of p, plus a part from the weights.
         conjugate = p * np.log(np.maximum(p, _SMALLEST)) + (target - p) * self._log_weight
         noise = _EPS * (float(scale @ (target * np.abs(e))) + abs(joint))
         slope, curvature = scale / self.widths * (target - p), scale / self.widths**2 * p

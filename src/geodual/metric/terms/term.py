@@ -1,4 +1,4 @@
-"""What a metric is learned from, beside its prior: a term, and the term of pairs with a loss."""
+"""Terms to learn a metric from, besides the prior; here, the base class and the term of pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..losses import PairLoss
 
 
 class Term(ABC):
-    """A convex function of W ≻ 0 that depends on squared distances under W only.
+    """A convex function of W ≻ 0 that depends only on squared distances under W.
 
     Samples are given as Z = X L with W = LLᵀ, so the distances are Euclidean. Derivatives are with respect to
     S, for W = L (I + S) Lᵀ.
@@ -32,23 +32,23 @@ class Term(ABC):
 
     @abstractmethod
     def curvature_product(self, Z: Array, S: Array, losses: LossPass) -> Array:
-        """Return the product of the second derivative with S, given what `evaluate` found."""
+        """Return the product of the second derivative with S, given the result of `evaluate`."""
 
     @abstractmethod
     def curvature_moment(self, Z: Array, losses: LossPass) -> Array:
-        """Return Σ φ″ z zᵀ over the differences z; it is for a preconditioner and need not be accurate."""
+        """Return Σ φ″ z zᵀ over the differences z, for a preconditioner; it need not be accurate."""
 
     def turned(self, Z: Array, basis: Array, losses: LossPass) -> Array:
-        """Return Z Q for an orthogonal Q, after `curvature_moment`; it is for curvature products only."""
+        """Return Z Q for an orthogonal Q, after `curvature_moment`; only for curvature products."""
         return np.asarray(Z @ basis)
 
     def thinned(self, n_features: int) -> Term | None:
-        """Return a smaller term that stands for this one; None if none would serve."""
+        """Return a smaller term that represents this one; None if none is good enough."""
         return None
 
 
 class PairTerm(Term):
-    """The sum of a loss of single pairs.
+    """The sum of a loss over pairs.
 
     Parameters
     ----------

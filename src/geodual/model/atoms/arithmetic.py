@@ -1,4 +1,4 @@
-"""The operators of Python: sums, products, powers, matrix products and entries."""
+"""Python's operators: sums, products, powers, matrix products and entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sources import BOYD, KUBO_ANDO, PRODUCTS
 
 
 class Add(Atom):
-    """The sum of its arguments, of one shape or numbers."""
+    """The sum of its arguments, which have the same shape or are numbers."""
 
     name = "+"
     by_entries = True
@@ -94,7 +94,7 @@ class Multiply(Bilinear):
         return shapes[0] or shapes[1]
 
     def is_symmetric(self, *symmetric: bool) -> bool:
-        return any(symmetric)  # a number times a symmetric matrix; `multiply` refuses two matrices
+        return any(symmetric)  # a number times a symmetric matrix; `multiply` rejects two matrices
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.asarray(a * b)
@@ -198,7 +198,7 @@ class Power(Atom):
 
     def rate(self, *args: Facts) -> float | None:
         whole = self.p > 0.0 and self.p == int(self.p)
-        single = args[0].log.curvature.is_affine  # one exponential in each entry, which keeps one
+        single = args[0].log.curvature.is_affine  # each entry is and stays one exponential
         return None if args[0].rate is None or not (whole or single) else abs(self.p) * args[0].rate
 
     def third(self, *args: Facts) -> float | None:
@@ -332,20 +332,20 @@ class Transpose(Linear):
 
 
 def _constant_first(args: Sequence[Facts]) -> tuple[Facts | None, Facts]:
-    """Return a factor that is constant, if there is one, and the other."""
+    """Return the constant factor first, if there is one, then the other."""
     if args[0].is_constant:
         return args[0], args[1]
     return (args[1] if args[1].is_constant else None), args[0]
 
 
 def add(*terms: Any) -> Expression:
-    """Return a sum; sums of sums become one."""
+    """Return a sum; nested sums are flattened."""
     parts: list[Expression] = []
     for part in map(as_expression, terms):
         parts.extend(part.args if isinstance(part.atom, Add) else [part])
     shapes = {part.shape for part in parts if part.shape}
     if len(shapes) > 1:
-        raise ValueError(f"A sum needs terms of one shape, got {' and '.join(map(str, sorted(shapes)))}.")
+        raise ValueError(f"A sum needs terms of equal shape, got {' and '.join(map(str, sorted(shapes)))}.")
     if any(part.symmetric for part in parts) and any(part.shape == () for part in parts):
         raise ValueError("Add a multiple of numpy.eye(n) or numpy.ones((n, n)) to a matrix, not a number.")
     moving = [
@@ -362,12 +362,17 @@ def multiply(a: Any, b: Any) -> Expression:
     Parameters
     ----------
     a, b : Expression or array
-        The factors, of one shape, or one of them a number.
+        The factors, of the same shape, or one of them a number.
 
     Returns
     -------
     Expression
         The product.
+
+    See Also
+    --------
+    hadamard : The entrywise product of symmetric matrices.
+    kron : The Kronecker product.
 
     Examples
     --------
@@ -386,14 +391,14 @@ def multiply(a: Any, b: Any) -> Expression:
         return _scaled(float(a.array), b)
     if a.shape and b.shape and (a.shape != b.shape or a.symmetric or b.symmetric):
         raise ValueError(
-            f"`*` multiplies arrays of one shape entry by entry, got {a.shape} and {b.shape}; use `@` for "
+            f"`*` multiplies arrays of the same shape by entries, got {a.shape} and {b.shape}; use `@` for "
             "matrix products and `hadamard` for entries of symmetric matrices."
         )
     return Application(Multiply(), a, b)
 
 
 def _scaled(factor: float, x: Expression) -> Expression:
-    """Return a multiple; of a sum, the sum of the multiples."""
+    """Return a multiple; for a sum, the sum of the multiples."""
     if isinstance(x, Constant):
         return Constant(factor * x.array)
     if isinstance(x.atom, Add):
@@ -418,6 +423,11 @@ def power(x: Any, p: float) -> Expression:
     Expression
         The power.
 
+    See Also
+    --------
+    square, sqrt : Powers 2 and 0.5.
+    trace_power : Powers of the eigenvalues of a matrix.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -435,7 +445,7 @@ def power(x: Any, p: float) -> Expression:
         return Constant(np.ones(x.shape))
     if isinstance(x.atom, Power) and x.args[0].facts().sign.is_nonnegative:
         return power(x.args[0], p * x.atom.p)
-    squared = getattr(x.atom, "squared", None)  # of norms and distances, which has no kink
+    squared = getattr(x.atom, "squared", None)  # for norms and distances: the square has no kink
     if p == 2.0 and squared is not None:
         return Application(squared, *x.args)
     return x if p == 1.0 else Application(Power(p), x)
@@ -460,12 +470,12 @@ def _total(parts: Sequence[Array]) -> Array:
 
 
 def _summed_to(weights: Array, shape: tuple[int, ...]) -> Array:
-    """Return weights of an array as weights of what was broadcast to it."""
+    """Sum weights of a broadcast array to weights of the original."""
     return np.asarray(weights) if np.shape(weights) == shape else np.asarray(np.sum(weights))
 
 
 def _bracketed(text: str, loose: Sequence[str] = (" + ", " - ")) -> str:
-    """Return a text in brackets if one of the operators in `loose` stands outside of brackets."""
+    """Put a text in brackets if it has one of the operators in `loose` outside of brackets."""
     depth, outside = 0, []
     for letter in text:
         depth += (letter in "([") - (letter in ")]")

@@ -1,4 +1,4 @@
-"""Distances on manifolds, and other functions of points of hyperbolic space and of spheres."""
+"""Distances on manifolds, and other functions of points of hyperbolic space and spheres."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reductions import norm, sum_squares
 from .sources import BHATIA, BRIDSON, FERREIRA
 from .spectral import along_eigenvectors, divided_differences
 
-_NEAR = 1e-3  # distance below which series serve; their next terms, of order d⁴, are below 1e-12
+_NEAR = 1e-3  # distance below which series are used; their next terms, of order d⁴, are below 1e-12
 
 
 class MatrixDistance2(Atom):
@@ -35,7 +35,7 @@ class MatrixDistance2(Atom):
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         if shapes[0] != self.targets.shape[-2:]:
             raise ValueError(
-                f"Matrices at a distance must have one size, got {shapes[0]} and {self.targets.shape[-2:]}."
+                f"A distance needs matrices of the same size, got {shapes[0]} and {self.targets.shape[-2:]}."
             )
         return self.targets.shape[:-2]
 
@@ -76,7 +76,7 @@ class MatrixDistance2(Atom):
         return [Rule("log", "plain", Curvature.CONVEX, (0,), reason, BHATIA)]
 
     def modulus(self, *args: Facts) -> dict[object, float]:
-        # The Hessian of ½ d² is at least 1 where the curvature is not positive.
+        # The Hessian of ½ d² is at least 1 if the curvature is not positive.
         return {} if args[0].isometry is None else {args[0].isometry: 2.0}
 
     def text(self, *args: str) -> str:
@@ -108,7 +108,7 @@ class MatrixDistance(MatrixDistance2):
         self, k: int, args: Sequence[Array], memo: Any, tangents: Tangents, weights: Array
     ) -> Array | None:
         change = super().tangent(args, memo, tangents)
-        # The slope of √s is 1/(2√s), and its change −1/(4 s^1.5) = −2 (1/(2√s))³.
+        # The derivatives of √s are 1/(2√s) and −1/(4 s^1.5) = −2 (1/(2√s))³.
         bend = super().pullback(k, args, memo, weights * (-2.0 * memo[4] ** 3 * change))
         straight = super().second(k, args, memo[:4], tangents, weights * memo[4])
         assert straight is not None
@@ -123,13 +123,13 @@ class MatrixDistance(MatrixDistance2):
 
 
 class PairDistance2(Atom):
-    """The squared affine-invariant distance of two positive definite matrices that may both change."""
+    """The squared affine-invariant distance between two variable positive definite matrices."""
 
     name = "distance2"
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         if shapes[0] != shapes[1]:
-            raise ValueError(f"Matrices at a distance must have one size, got {shapes[0]} and {shapes[1]}.")
+            raise ValueError(f"A distance needs matrices of the same size, got {shapes[0]} and {shapes[1]}.")
         return ()
 
     def forward(self, *args: Array) -> tuple[Array, Any]:
@@ -157,7 +157,7 @@ class PairDistance2(Atom):
     def second(
         self, k: int, args: Sequence[Array], memo: Any, tangents: Tangents, weights: Array
     ) -> Array | None:
-        # In the basis V both matrices are diagonal: X = V Vᵀ and Y = V Λ Vᵀ.
+        # In the basis V, both matrices are diagonal: X = V Vᵀ and Y = V Λ Vᵀ.
         eigenvalues, _, dual, _, _ = memo
         dx, dy = (np.zeros((len(dual),) * 2) if t is None else dual @ t @ dual.T for t in tangents)
         logs = np.log(eigenvalues)
@@ -180,7 +180,7 @@ class PairDistance2(Atom):
 
 
 class PairDistance(PairDistance2):
-    """The affine-invariant distance of two positive definite matrices that may both change."""
+    """The affine-invariant distance between two variable positive definite matrices."""
 
     name = "distance"
     squared = PairDistance2()
@@ -207,12 +207,12 @@ class PairDistance(PairDistance2):
 
 
 class PointDistance2(Atom):
-    """The squared distance of two points of hyperbolic space (−1) or of a sphere (1).
+    """The squared distance between two points of hyperbolic space (−1) or of a sphere (1).
 
     Parameters
     ----------
     curvature : {-1, 1}
-        Of the space.
+        The curvature of the space.
     reach : float
         On a sphere, a bound on the distance.
     """
@@ -234,7 +234,7 @@ class PointDistance2(Atom):
 
     def forward(self, *args: Array) -> tuple[Array, Any]:
         step = args[0] - args[1]
-        # cosh d − 1 or 1 − cos d, by a difference, so that near points lose no digits.
+        # cosh d − 1 or 1 − cos d from a difference of points, so that close points lose no digits.
         excess = max(0.5 * abs(self._product(step, step)), 0.0)
         if self.curvature > 0:
             d = 2.0 * np.arcsin(min(np.sqrt(0.5 * excess), 1.0))
@@ -296,7 +296,7 @@ class PointDistance2(Atom):
 
 
 class PointDistance(PointDistance2):
-    """The distance of two points of hyperbolic space or of a sphere."""
+    """The distance between two points of hyperbolic space or of a sphere."""
 
     name = "distance"
 
@@ -328,7 +328,7 @@ class LorentzProduct(Bilinear):
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         if shapes[0] != shapes[1]:
-            raise ValueError(f"`lorentz` needs vectors of one length, got {shapes[0]} and {shapes[1]}.")
+            raise ValueError(f"`lorentz` needs vectors of the same length, got {shapes[0]} and {shapes[1]}.")
         return ()
 
     def apply(self, a: Array, b: Array) -> Array:
@@ -355,7 +355,7 @@ class LorentzProduct(Bilinear):
         return [Rule("own", "log", Curvature.CONVEX, (0, 0), reason, BRIDSON)]
 
     def rate(self, *args: Facts) -> float | None:
-        # Along a geodesic of unit speed it is a eᵗ + b e⁻ᵗ with a, b ≥ 0.
+        # Along a geodesic of unit speed, it is a eᵗ + b e⁻ᵗ with a, b ≥ 0.
         return 1.0 if self._is_causal(args) and any(arg.is_constant for arg in args) else None
 
 
@@ -429,8 +429,8 @@ class Cosine(Bilinear):
 def nonnegative_on_light_cone(a: Array) -> bool:
     """Return whether xᵀAx ≥ 0 for all x with x₀² = Σ xᵢ², up to rounding errors.
 
-    By the S-lemma this is so if A + μ J is positive semidefinite for some μ, where J = diag(−1, 1, …, 1). The
-    smallest eigenvalue is concave in μ, so its maximum is found by sections.
+    By the S-lemma, this holds if A + μ J is positive semidefinite for some μ, where J = diag(−1, 1, …, 1).
+    The smallest eigenvalue is concave in μ, so its maximum is found by section search.
     """
     j = np.diag([-1.0, *np.ones(len(a) - 1)])
     size = float(np.abs(a).max(initial=0.0)) * len(a)
@@ -449,7 +449,7 @@ def nonnegative_on_light_cone(a: Array) -> bool:
 
 
 def distance(x: Any, y: Any) -> Expression:
-    """Return the geodesic distance of two points.
+    """Return the geodesic distance between two points.
 
     Parameters
     ----------
@@ -457,13 +457,18 @@ def distance(x: Any, y: Any) -> Expression:
         A variable on `SPD`, `PositiveOrthant`, `Euclidean`, `Hyperbolic` or `Sphere`, or an expression that
         is positive definite.
     y : Expression or array
-        Another one, or a point. For positive definite matrices also a stack of m points; then the value is a
-        vector.
+        Another variable or expression, or a point. For positive definite matrices also a stack of m points;
+        then the value is a vector.
 
     Returns
     -------
     Expression
-        Convex where both move along geodesics. On a sphere the variable needs a ball.
+        Convex if both move along geodesics. On a sphere, the variable needs a ball.
+
+    See Also
+    --------
+    distance2 : The squared distance, which is smooth.
+    s_divergence : Another divergence of positive definite matrices.
 
     Examples
     --------
@@ -487,7 +492,7 @@ def distance(x: Any, y: Any) -> Expression:
 
 
 def distance2(x: Any, y: Any) -> Expression:
-    """Return the squared geodesic distance of two points.
+    """Return the squared geodesic distance between two points.
 
     Parameters
     ----------
@@ -495,13 +500,18 @@ def distance2(x: Any, y: Any) -> Expression:
         A variable on `SPD`, `PositiveOrthant`, `Euclidean`, `Hyperbolic` or `Sphere`, or an expression that
         is positive definite.
     y : Expression or array
-        Another one, or a point. For positive definite matrices also a stack of m points; then the value is a
-        vector.
+        Another variable or expression, or a point. For positive definite matrices also a stack of m points;
+        then the value is a vector.
 
     Returns
     -------
     Expression
-        Convex where both move along geodesics. On a sphere the variable needs a ball.
+        Convex if both move along geodesics. On a sphere, the variable needs a ball.
+
+    See Also
+    --------
+    distance : The distance itself.
+    s_divergence : Another divergence of positive definite matrices.
 
     Examples
     --------
@@ -534,7 +544,12 @@ def s_divergence(x: Any, y: Any) -> Expression:
     Returns
     -------
     Expression
-        A number, convex along geodesics of both.
+        A number, convex along geodesics of x and y.
+
+    See Also
+    --------
+    distance2 : The squared geodesic distance.
+    log_det : The logarithm of the determinant.
 
     References
     ----------
@@ -561,14 +576,19 @@ def lorentz(x: Any, y: Any) -> Expression:
     x : Expression
         A variable on `Hyperbolic`.
     y : Expression or array
-        Another one, or a vector in the closed future cone: a point, or a light-like vector, which stands for
-        a point at infinity.
+        Another variable, or a vector in the closed future cone: a point, or a light-like vector, which
+        represents a point at infinity.
 
     Returns
     -------
     Expression
-        A positive number, log-convex along geodesics. The logarithm for a light-like y is a Busemann
+        A positive number, log-convex along geodesics. For a light-like y, its logarithm is a Busemann
         function.
+
+    See Also
+    --------
+    distance : The distance.
+    lorentz_quadratic : Quadratic forms.
 
     Examples
     --------
@@ -599,7 +619,11 @@ def lorentz_quadratic(a: Any, x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number; convex along geodesics where the form is nonnegative on the light cone.
+        A number, convex along geodesics if the form is nonnegative on the light cone.
+
+    See Also
+    --------
+    lorentz : The bilinear form of hyperbolic space.
 
     Examples
     --------
@@ -624,12 +648,17 @@ def cosine(x: Any, y: Any) -> Expression:
     x : Expression
         A variable on `Sphere`.
     y : Expression or array
-        Another one, or a point.
+        Another variable, or a point.
 
     Returns
     -------
     Expression
-        A number; concave while the distance is below π/2, which the ball of the variable has to ensure.
+        A number, concave while the distance is below π/2, which the ball of the variable must ensure.
+
+    See Also
+    --------
+    distance : The distance.
+    lorentz : The analog in hyperbolic space.
 
     Examples
     --------
@@ -653,14 +682,14 @@ def _moving_first(x: Any, y: Any) -> tuple[Expression, Expression]:
 
 
 def _curvature(x: Expression) -> int:
-    """Return the curvature of the space that a variable lies in, if it is −1 or 1; 0 for all others."""
+    """Return the curvature of the manifold of a variable if it is −1 or 1; otherwise 0."""
     if not isinstance(x, Variable):
         return 0
     return -1 if isinstance(x.manifold, Hyperbolic) else int(isinstance(x.manifold, Sphere))
 
 
 def _reach(x: Expression, y: Expression) -> float:
-    """Return a bound on the distance of a variable in a ball from a point of the sphere."""
+    """Return a bound on the distance between a variable in a ball and a point of the sphere."""
     if not (isinstance(x, Variable) and x.ball is not None and isinstance(y, Constant)):
         return np.inf
     center, radius = x.ball
@@ -668,7 +697,7 @@ def _reach(x: Expression, y: Expression) -> float:
 
 
 def _checked_point(x: Expression, y: Expression) -> Expression:
-    """Return a point of the space of a variable; raise an error for what is none."""
+    """Return a point; raise an error if it is not on the manifold of the variable."""
     assert isinstance(x, Variable)
     if isinstance(y, Constant):
         return Constant(x.manifold.check_point(y.array), y.name)
@@ -676,7 +705,7 @@ def _checked_point(x: Expression, y: Expression) -> Expression:
 
 
 def _same_space(x: Expression, y: Expression) -> Expression:
-    """Return y if it is a number, a parameter, or a variable of the same space as the variable x."""
+    """Return y if it is a constant, a parameter, or a variable on the manifold of the variable x."""
     assert isinstance(x, Variable)
     other = y.manifold if isinstance(y, Variable) else None
     alike = type(other) is type(x.manifold) or isinstance(y, (Constant, Parameter))
@@ -686,7 +715,7 @@ def _same_space(x: Expression, y: Expression) -> Expression:
 
 
 def _is_definite(x: Expression) -> bool:
-    """Return whether an expression is a matrix whose distances are those of `SPD`."""
+    """Return whether an expression is a matrix with the distances of `SPD`."""
     return x.symmetric and x.facts().sign is Sign.POSITIVE
 
 
@@ -701,7 +730,7 @@ def _definite_stack(y: Constant) -> Array:
 
 
 def _flat_difference(x: Expression, y: Expression) -> Expression:
-    """Return the difference of two points, in logarithms on a `PositiveOrthant`."""
+    """Return the difference between two points, of logarithms on a `PositiveOrthant`."""
     for point in (x, y):
         if isinstance(point, Variable) and not isinstance(
             point.manifold, (Euclidean, Symmetric, SkewSymmetric, PositiveOrthant)

@@ -71,7 +71,7 @@ class Log(Elementwise):
     name = "log"
 
     def of(self, x: Array) -> Array:
-        # Like a solver's cost, it has no value outside its domain.
+        # Like a solver's cost, it is undefined outside its domain.
         return np.log(np.where(x > 0.0, x, np.nan))
 
     def slope(self, x: Array) -> Array:
@@ -138,7 +138,7 @@ class Logistic(Elementwise):
 
 
 class Huber(Elementwise):
-    """x²/2 up to a size of δ, and linear beyond."""
+    """x²/2 for absolute values up to δ, and linear beyond."""
 
     name = "huber"
 
@@ -189,7 +189,7 @@ def _apply(atom: Elementwise, x: Any) -> Expression:
     x = as_expression(x)
     if x.symmetric and x.ndim == 2:
         raise ValueError(
-            f"`{atom.name}` acts on entries, and entries of symmetric matrices mean little here."
+            f"`{atom.name}` acts on entries, and single entries of symmetric matrices mean little here."
         )
     return Application(atom, x)
 
@@ -205,7 +205,12 @@ def exp(x: Any) -> Expression:
     Returns
     -------
     Expression
-        Positive, and log-affine where x is affine.
+        Positive, and log-affine if x is affine.
+
+    See Also
+    --------
+    log : The inverse function.
+    log_sum_exp : The logarithm of a sum of exponentials.
 
     Examples
     --------
@@ -229,7 +234,13 @@ def log(x: Any) -> Expression:
     Returns
     -------
     Expression
-        Convex where x is log-convex, concave where x is concave.
+        Convex if x is log-convex, concave if x is concave.
+
+    See Also
+    --------
+    exp : The inverse function.
+    log_det : The logarithm of a determinant.
+    entr : The entropy.
 
     Examples
     --------
@@ -256,6 +267,11 @@ def sqrt(x: Any) -> Expression:
     Expression
         x ** 0.5.
 
+    See Also
+    --------
+    power : Any power.
+    square : The inverse function.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -280,6 +296,12 @@ def square(x: Any) -> Expression:
     Expression
         x ** 2.
 
+    See Also
+    --------
+    power : Any power.
+    sum_squares : The sum of squares.
+    sqrt : The inverse function.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -301,7 +323,12 @@ def abs(x: Any) -> Expression:  # noqa: A001 - as in numpy and cvxpy
     Returns
     -------
     Expression
-        Convex where x is affine.
+        Convex if x is affine.
+
+    See Also
+    --------
+    norm : The sum of absolute values, with ``p=1``.
+    huber : A smooth substitute.
 
     Examples
     --------
@@ -324,7 +351,11 @@ def logistic(x: Any) -> Expression:
     Returns
     -------
     Expression
-        Convex, and growing with x.
+        Convex if x is convex; increasing in x.
+
+    See Also
+    --------
+    log_sum_exp : The logarithm of a sum of exponentials.
 
     Examples
     --------
@@ -337,19 +368,24 @@ def logistic(x: Any) -> Expression:
 
 
 def huber(x: Any, width: float = 1.0) -> Expression:
-    """Return the Huber loss, entry by entry: x²/2 up to a size of `width`, and linear beyond.
+    """Return the Huber loss, entry by entry: x²/2 for absolute values up to `width`, and linear beyond.
 
     Parameters
     ----------
     x : Expression
         The argument.
     width : float
-        Where the loss becomes linear.
+        The absolute value from which the loss is linear.
 
     Returns
     -------
     Expression
-        Convex where x is affine, or convex and nonnegative.
+        Convex if x is affine, or convex and nonnegative.
+
+    See Also
+    --------
+    abs : The absolute value.
+    square : The square.
 
     Examples
     --------
@@ -374,7 +410,11 @@ def entr(x: Any) -> Expression:
     Returns
     -------
     Expression
-        Concave where x is affine along straight lines.
+        Concave if x is affine along straight lines.
+
+    See Also
+    --------
+    log : The natural logarithm.
 
     Examples
     --------

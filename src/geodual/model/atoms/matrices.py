@@ -1,4 +1,4 @@
-"""Linear functions of symmetric matrices, their inverse and determinant."""
+"""Linear functions of symmetric matrices, and their inverse and determinant."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Congruence(Atom):
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         a, x = shapes
         if len(a) != 2 or len(x) != 2 or a[1] != x[0]:
-            raise ValueError(f"A X Aᵀ needs matrices whose sizes fit, got {a} and {x}.")
+            raise ValueError(f"A X Aᵀ needs matrices of matching sizes, got {a} and {x}.")
         return (a[0], a[0])
 
     def is_symmetric(self, *symmetric: bool) -> bool:
@@ -161,7 +161,7 @@ class QuadForms(Atom):
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         v, x = shapes
         if len(x) != 2 or v[-1:] != x[:1] or len(v) not in (1, 2):
-            raise ValueError(f"vᵀ X v needs a vector and a matrix whose sizes fit, got {v} and {x}.")
+            raise ValueError(f"vᵀ X v needs a vector and a matrix of matching sizes, got {v} and {x}.")
         return v[:-1]
 
     def forward(self, *args: Array) -> tuple[Array, Any]:
@@ -294,12 +294,13 @@ class LogDet(Atom):
         return [Rule("log", "plain", Curvature.AFFINE, (1,), reason, BHATIA)]
 
     def third(self, *args: Facts) -> float | None:
-        # A determinant is a positive sum of exponentials, whose rates are sums of as many others as rows.
+        # A determinant is a positive sum of exponentials; each rate is a sum of as many rates as there are
+        # rows.
         return None if args[0].rate is None else 2.0 * self.size * args[0].rate
 
 
 class MatrixProduct(Bilinear):
-    """A product of symmetric matrices that is positive if both are, and grows in each then."""
+    """A product of symmetric matrices that is positive, and increasing in each, if both are positive."""
 
     log_rule: Rule
 
@@ -424,7 +425,13 @@ def trace(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number. tr(C X) with a positive semidefinite C is log-convex in a positive definite X.
+        A number. For positive semidefinite C, tr(C X) is log-convex in a positive definite X.
+
+    See Also
+    --------
+    quad_form : Quadratic forms.
+    trace_power : The trace of a power.
+    sum : The sum of all entries.
 
     Examples
     --------
@@ -443,14 +450,14 @@ def trace(x: Any) -> Expression:
         if isinstance(b, Constant) and not isinstance(a, Constant):
             a, b = b, a
         if isinstance(a, Constant) and not a.symmetric and b.symmetric:
-            a = Constant(0.5 * (a.array + a.array.T), a.name)  # the rest has no part in tr(C X)
+            a = Constant(0.5 * (a.array + a.array.T), a.name)  # the rest does not affect tr(C X)
         if a.symmetric and b.symmetric:
             return Application(Inner(), a, b)
     return Application(Trace(), x)
 
 
 def congruence(x: Any, a: Any) -> Expression:
-    """Return A X Aᵀ, as ``A @ X @ A.T`` does.
+    """Return A X Aᵀ, the same as ``A @ X @ A.T``.
 
     Parameters
     ----------
@@ -462,7 +469,11 @@ def congruence(x: Any, a: Any) -> Expression:
     Returns
     -------
     Expression
-        A symmetric matrix. Geodesics of X become geodesics if A is invertible.
+        A symmetric matrix. If A is invertible, geodesics of X are mapped to geodesics.
+
+    See Also
+    --------
+    quad_form : The same with a vector.
 
     Examples
     --------
@@ -490,7 +501,12 @@ def quad_form(v: Any, x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number, or a vector. It is log-convex in a positive definite X, and convex in v.
+        A number or a vector, log-convex in a positive definite X, and convex in v.
+
+    See Also
+    --------
+    congruence : The same with a matrix.
+    trace : Linear functions of matrices.
 
     Examples
     --------
@@ -518,6 +534,11 @@ def inv(x: Any) -> Expression:
     Expression
         A positive definite matrix.
 
+    See Also
+    --------
+    log_det, det : The determinant.
+    trace_power : The trace of a power, such as −1.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -541,7 +562,12 @@ def log_det(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number. It is affine along the geodesics of X, and concave along straight lines.
+        A number, affine along geodesics of X and concave along straight lines.
+
+    See Also
+    --------
+    det : The determinant itself.
+    s_divergence : A divergence of two matrices.
 
     Examples
     --------
@@ -568,6 +594,10 @@ def det(x: Any) -> Expression:
     Expression
         A positive number, exp(log_det(x)).
 
+    See Also
+    --------
+    log_det : Its logarithm.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -584,12 +614,17 @@ def hadamard(a: Any, b: Any) -> Expression:
     Parameters
     ----------
     a, b : Expression or array
-        Symmetric matrices of one size.
+        Symmetric matrices of the same size.
 
     Returns
     -------
     Expression
         A symmetric matrix; positive definite if both are.
+
+    See Also
+    --------
+    multiply : The entrywise product of other arrays.
+    kron : The Kronecker product.
 
     Examples
     --------
@@ -602,7 +637,7 @@ def hadamard(a: Any, b: Any) -> Expression:
     """
     a, b = matrix(a, "hadamard"), matrix(b, "hadamard")
     if a.shape != b.shape:
-        raise ValueError(f"`hadamard` needs matrices of one size, got {a.shape} and {b.shape}.")
+        raise ValueError(f"`hadamard` needs matrices of the same size, got {a.shape} and {b.shape}.")
     return Application(Hadamard(), a, b)
 
 
@@ -617,7 +652,11 @@ def kron(a: Any, b: Any) -> Expression:
     Returns
     -------
     Expression
-        A symmetric matrix. Geodesics of positive definite factors become geodesics.
+        A symmetric matrix. Geodesics of positive definite factors are mapped to geodesics.
+
+    See Also
+    --------
+    hadamard : The entrywise product.
 
     Examples
     --------
@@ -643,6 +682,10 @@ def diag(x: Any) -> Expression:
     Expression
         A vector or a matrix.
 
+    See Also
+    --------
+    trace : The sum of the diagonal.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -661,14 +704,14 @@ def matmul(a: Any, b: Any) -> Expression:
     """Return a matrix product; A @ X @ A.T of a symmetric X is symmetric."""
     a, b = as_expression(a), as_expression(b)
     if not a.shape or not b.shape or a.shape[-1] != b.shape[0]:
-        raise ValueError(f"A matrix product needs sizes that fit, got {a.shape} and {b.shape}.")
+        raise ValueError(f"A matrix product needs matching sizes, got {a.shape} and {b.shape}.")
     if isinstance(a.atom, MatMul) and a.args[1].symmetric and _transposed(a.args[0], b):
         return Application(Congruence(), a.args[0], a.args[1])
     return Application(MatMul(), a, b)
 
 
 def entry(x: Expression, index: Any) -> Expression:
-    """Return entries of an array; those on the diagonal of a symmetric matrix are quadratic forms."""
+    """Return entries of an array; diagonal entries of a symmetric matrix become quadratic forms."""
     row, column = index if isinstance(index, tuple) and len(index) == 2 else (None, None)
     if x.symmetric and isinstance(row, (int, np.integer)) and row == column:
         return quad_form(np.eye(len(x))[row], x)
@@ -683,7 +726,7 @@ def _transposed(a: Expression, b: Expression) -> bool:
 
 
 def matrix(x: Any, name: str) -> Expression:
-    """Return a symmetric matrix, or raise an error that names the function that needs one."""
+    """Return a symmetric matrix; raise an error that names the function if it is not one."""
     found = as_expression(x)
     if not (found.symmetric and found.ndim == 2):
         raise ValueError(f"`{name}` needs a symmetric matrix, got an expression of shape {found.shape}.")
@@ -699,7 +742,7 @@ def _row_rank_is_full(a: Facts) -> bool:
 
 
 def _inverse(x: Array) -> Array:
-    factor = np.linalg.cholesky(x)  # fails where x is not positive definite, as solvers expect
+    factor = np.linalg.cholesky(x)  # fails if x is not positive definite, as solvers expect
     half = np.linalg.inv(factor)
     return np.asarray(half.T @ half)
 
@@ -709,7 +752,7 @@ def _symmetric(a: Array) -> Array:
 
 
 def _outer(a: Array, b: Array) -> Array:
-    """Return Σ aᵢ bᵢᵀ over rows, or a bᵀ of two vectors."""
+    """Return Σ aᵢ bᵢᵀ over rows, or a bᵀ for two vectors."""
     return np.outer(a, b) if a.ndim == 1 else np.asarray(a.T @ b)
 
 

@@ -1,4 +1,4 @@
-"""Functions of all entries of an array: sums, norms, maxima, and arrays put together."""
+"""Functions of all entries of an array: sums, norms, maxima and stacking."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sum(Linear):
         return args[0].sign
 
     def rules(self, *args: Facts) -> Sequence[Rule]:
-        # The sum of the entries of a matrix is 1ᵀX1, which grows in the Löwner order too.
+        # The sum of the entries of a matrix is 1ᵀX1, which is increasing in the Löwner order too.
         rules = [Rule("plain", "plain", Curvature.AFFINE, (1,), "a sum")]
         if args[0].sign.is_nonnegative:
             reason = "a sum of geometric means is at most the geometric mean of the sums"
@@ -84,7 +84,7 @@ class SumSquares(Atom):
         return Sign.NONNEGATIVE
 
     def rules(self, *args: Facts) -> Sequence[Rule]:
-        grows = args[0].sign.monotone  # of a positive semidefinite matrix as well
+        grows = args[0].sign.monotone  # holds for positive semidefinite matrices too
         rules = [Rule("plain", "plain", Curvature.CONVEX, (grows,), "a sum of squares", BOYD)]
         if args[0].sign.is_nonnegative:
             rules.append(Rule("log", "log", Curvature.CONVEX, (1,), _GAUGE, SRA_HOSSEINI))
@@ -197,7 +197,7 @@ class LogSumExp(Atom):
 
 
 class Stack(Atom):
-    """Numbers and vectors, put together into one vector."""
+    """Numbers and vectors, joined into one vector."""
 
     name = "hstack"
     by_entries = True
@@ -244,12 +244,17 @@ def sum(x: Any) -> Expression:  # noqa: A001 - as in numpy and cvxpy
     Parameters
     ----------
     x : Expression or sequence of them
-        What to sum.
+        The expressions to sum.
 
     Returns
     -------
     Expression
-        A number; of a list, an expression of the shape of its members.
+        A number; for a list, an expression with the shape of its members.
+
+    See Also
+    --------
+    sum_squares : The sum of squares.
+    trace : The sum of the diagonal.
 
     Examples
     --------
@@ -276,7 +281,12 @@ def sum_squares(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number; convex where x is affine, or convex and nonnegative.
+        A number, convex if x is affine, or convex and nonnegative.
+
+    See Also
+    --------
+    norm : Its square root.
+    square : The squares.
 
     Examples
     --------
@@ -298,12 +308,18 @@ def norm(x: Any, p: int = 2) -> Expression:
     x : Expression
         The argument.
     p : {2, 1}
-        Which norm.
+        The kind of norm: Euclidean, or the sum of absolute values.
 
     Returns
     -------
     Expression
-        A number; convex where x is affine. In a cost, zeros of x come out exactly.
+        A number, convex if x is affine. In a cost, zeros of x are exact.
+
+    See Also
+    --------
+    sum_squares : The square of the Euclidean norm.
+    abs : Absolute values.
+    schatten_norm : Norms of matrices.
 
     Examples
     --------
@@ -331,7 +347,12 @@ def max(x: Any) -> Expression:  # noqa: A001 - as in numpy and cvxpy
     Returns
     -------
     Expression
-        A number; convex where all entries are.
+        A number, convex if all entries are convex.
+
+    See Also
+    --------
+    log_sum_exp : A smooth substitute.
+    lambda_max : The largest eigenvalue.
 
     Examples
     --------
@@ -356,7 +377,12 @@ def log_sum_exp(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number; convex where all entries are.
+        A number, convex if all entries are convex.
+
+    See Also
+    --------
+    max : The largest entry.
+    logistic : The case of 0 and x.
 
     Examples
     --------
@@ -369,7 +395,7 @@ def log_sum_exp(x: Any) -> Expression:
 
 
 def hstack(parts: Sequence[Any]) -> Expression:
-    """Put numbers and vectors together into one vector.
+    """Join numbers and vectors into one vector.
 
     Parameters
     ----------
@@ -380,6 +406,10 @@ def hstack(parts: Sequence[Any]) -> Expression:
     -------
     Expression
         A vector.
+
+    See Also
+    --------
+    diag : The diagonal of a matrix.
 
     Examples
     --------
@@ -405,7 +435,12 @@ def prod(x: Any) -> Expression:
     Returns
     -------
     Expression
-        exp Σ log xᵢ, which is log-affine where x is.
+        exp Σ log xᵢ, which is log-affine if x is.
+
+    See Also
+    --------
+    sum : The sum.
+    det : The determinant.
 
     Examples
     --------
@@ -419,7 +454,7 @@ def prod(x: Any) -> Expression:
 
 
 def _entries(x: Any, name: str) -> Expression:
-    """Return a list as one vector, and refuse symmetric matrices, which are compared as a whole."""
+    """Return a list as one vector; reject symmetric matrices, which are compared as a whole."""
     if isinstance(x, (list, tuple)):
         return hstack(x)
     entries = as_expression(x)

@@ -1,4 +1,4 @@
-"""Where the rules of atoms are proved."""
+"""Sources of the proofs of atoms' rules."""
 
 ANDO = "Ando 1979, Linear Algebra Appl. 26"
 BHATIA = "Bhatia 2007, Positive Definite Matrices, chapter 6"

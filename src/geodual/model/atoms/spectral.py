@@ -16,7 +16,7 @@ from ..facts import Curvature, Facts, Rule, Sign
 from .matrices import matrix
 from .sources import ANDO_HIAI, BOYD, SRA_HOSSEINI
 
-_CLOSE = 1e-5  # relative distance below which a divided difference is the slope in the middle, to 1e-11
+_CLOSE = 1e-5  # relative distance below which a divided difference is the slope at the midpoint, to 1e-11
 _MAJORIZED = "the eigenvalues of A #ₜ B are log-majorized by products of those of A and B"
 
 
@@ -109,7 +109,7 @@ class LogPower(SpectralSum):
 
     def bend(self, eigenvalues: Array) -> Array:
         logs = np.log(eigenvalues)
-        size = np.abs(logs) + (logs == 0.0)  # at the kink of p < 2 take one side's
+        size = np.abs(logs) + (logs == 0.0)  # at the kink for p < 2, take one side
         second = (self.p - 1.0) * size ** (self.p - 2.0) - np.sign(logs) * np.abs(logs) ** (self.p - 1.0)
         return np.asarray(self.p * second / eigenvalues**2)
 
@@ -188,8 +188,8 @@ class LogNorm(PowerMeanNorm):
 class ExtremeEigenvalues(Atom):
     """The sum of the k largest eigenvalues or of their logarithms, or the smallest eigenvalue.
 
-    It has kinks where the last chosen eigenvalue equals the next one. There, derivatives are those of one of
-    the smooth pieces.
+    It has kinks where the last chosen eigenvalue equals the next one. There, the derivatives are those of one
+    smooth piece.
     """
 
     def __init__(self, k: int, *, logarithms: bool = False, smallest: bool = False) -> None:
@@ -259,6 +259,11 @@ def trace_power(x: Any, p: float) -> Expression:
     Expression
         A positive number, log-convex along geodesics.
 
+    See Also
+    --------
+    schatten_norm : The p-th root of the sum of p-th powers.
+    trace : The trace.
+
     Examples
     --------
     >>> import geodual.model as gm
@@ -280,12 +285,18 @@ def schatten_norm(x: Any, p: float = 2.0) -> Expression:
     x : Expression
         A positive definite matrix.
     p : float
-        At least 1; 1 is the trace, 2 the Frobenius norm.
+        The exponent, at least 1; 1 is the trace, 2 the Frobenius norm.
 
     Returns
     -------
     Expression
         A positive number, log-convex along geodesics and convex along straight lines.
+
+    See Also
+    --------
+    trace_power : The sum of powers.
+    log_norm : The norm of the logarithms.
+    lambda_max : The limit for large p.
 
     Examples
     --------
@@ -305,12 +316,17 @@ def log_norm(x: Any, p: float = 2.0) -> Expression:
     x : Expression
         A positive definite matrix.
     p : float
-        At least 1; 2 is the geodesic distance.
+        The exponent, at least 1; with 2, the value is the geodesic distance from the identity.
 
     Returns
     -------
     Expression
         A nonnegative number, convex along geodesics.
+
+    See Also
+    --------
+    schatten_norm : The norm of the eigenvalues.
+    distance : The distance between two matrices.
 
     Examples
     --------
@@ -333,7 +349,12 @@ def lambda_max(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number; convex, and log-convex where x is positive semidefinite.
+        A number, convex, and log-convex if x is positive semidefinite.
+
+    See Also
+    --------
+    lambda_min : The smallest eigenvalue.
+    lambda_sum_largest : The sum of the largest ones.
 
     Examples
     --------
@@ -358,7 +379,11 @@ def lambda_min(x: Any) -> Expression:
     Returns
     -------
     Expression
-        A number; concave, and log-concave where x is positive semidefinite.
+        A number, concave, and log-concave if x is positive semidefinite.
+
+    See Also
+    --------
+    lambda_max : The largest eigenvalue.
 
     Examples
     --------
@@ -379,12 +404,17 @@ def lambda_sum_largest(x: Any, k: int) -> Expression:
     x : Expression
         A symmetric matrix.
     k : int
-        How many.
+        Number of eigenvalues.
 
     Returns
     -------
     Expression
-        A number; convex, and log-convex where x is positive semidefinite.
+        A number, convex, and log-convex if x is positive semidefinite.
+
+    See Also
+    --------
+    lambda_max : The largest eigenvalue.
+    sum_log_largest : The sum of logarithms.
 
     Examples
     --------
@@ -404,12 +434,17 @@ def sum_log_largest(x: Any, k: int) -> Expression:
     x : Expression
         A positive definite matrix.
     k : int
-        How many.
+        Number of eigenvalues.
 
     Returns
     -------
     Expression
-        A number; convex along geodesics.
+        A number, convex along geodesics.
+
+    See Also
+    --------
+    lambda_sum_largest : The sum of the eigenvalues.
+    log_det : The sum of all logarithms.
 
     Examples
     --------
@@ -422,7 +457,7 @@ def sum_log_largest(x: Any, k: int) -> Expression:
 
 
 def divided_differences(points: Array, values: Array, slope: Any) -> Array:
-    """Return (vᵢ − vⱼ)/(pᵢ − pⱼ) for all pairs along the last axis; the slope where points are close."""
+    """Return (vᵢ − vⱼ)/(pᵢ − pⱼ) for all pairs along the last axis; the slope if points are close."""
     p, q = points[..., :, None], points[..., None, :]
     gap = p - q
     close = np.abs(gap) <= _CLOSE * np.maximum(np.abs(p), np.abs(q))
@@ -438,5 +473,5 @@ def along_eigenvectors(vectors: Array, quotients: Array, direction: Any) -> Arra
 
 
 def _positive(eigenvalues: Array) -> Array:
-    """Return eigenvalues, or NaN where they are not positive, so that solvers reject the point."""
+    """Replace eigenvalues that are not positive by NaN, so that solvers reject the point."""
     return np.where(eigenvalues > 0.0, eigenvalues, np.nan)

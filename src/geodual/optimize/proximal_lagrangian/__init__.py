@@ -1,8 +1,8 @@
 """The default method: Rockafellar's proximal method of multipliers on a manifold, with safeguards.
 
-`method` is the iteration, a list of stages in their order. `safeguards` has the stages that help where the
-plain method would fail, each with its reason and its source. `state` has the settings, and what passes from
-stage to stage.
+`method` has the iteration, a list of stages in order. `safeguards` has the stages that help where the plain
+method would fail, each with its reason and source. `state` has the settings, and what is passed between
+stages.
 """
 
 from .method import proximal_lagrangian

@@ -1,8 +1,8 @@
-"""The iteration: stages in their order, of which the safeguards are some.
+"""The iteration: its stages in order; some of them are safeguards.
 
-Each iteration minimizes the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at
-first, and then updates the multipliers. The problem is scaled by its sizes at the start, so that the
-constants mean the same for every problem (Rockafellar 1976; see `minimize`).
+Each iteration minimizes the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at first,
+and then updates the multipliers. The problem is scaled by its sizes at the start, so that the constants suit
+every problem (Rockafellar 1976; see `minimize`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from . import safeguards
 from .state import FAST, PROXIMAL_WEIGHT, Solve, State, Turn, choose_schedule
 
 _SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration, which takes as many gradients
-_UNFINISHED = 20  # inner solves in a row that may run out of iterations, as in a long curved valley
-_MANY = 500  # constraints from which their gradients, one by one, take longer than all else (measured)
+_UNFINISHED = 20  # consecutive inner solves that may run out of iterations, as in a long curved valley
+_MANY = 500  # number of constraints above which single gradients dominate the time (measured)
 
 
 def proximal_lagrangian(
@@ -50,9 +50,9 @@ def proximal_lagrangian(
     constraints : ConstraintVector
         The constraints of the problem.
     start : EvaluatedPoint
-        The start; it may be infeasible.
+        The starting point; it may be infeasible.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     tol : float
         The KKT residual to reach.
     multipliers : array of shape (m,)
@@ -62,17 +62,17 @@ def proximal_lagrangian(
     penalty : float, optional
         The first ρ, for the scaled problem; see `choose_schedule` for the default.
     inner_iterations : int
-        Newton iterations per inner solve; one that needs more goes on in the next iteration.
+        Newton iterations per inner solve; a solve that needs more continues in the next iteration.
     """
     check_positive("penalty", penalty)
     check_size(inner_iterations, "inner_iterations")
-    # Multipliers to start from mean that one of the minima has been chosen.
+    # Given multipliers mean that a minimum has been chosen already.
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
     elif constraints.functions and not constraints.tail.start:
-        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large. But
-        # constraints need that penalty.
+        # With a larger penalty an envelope becomes a kink again: its bend is narrower than the size of the
+        # point. But constraints need that penalty.
         share = term_share(constraints, start, units)
         schedule = replace(schedule, penalty=share * schedule.penalty)
     solve = Solve(constraints, start, units, tol, inner_iterations, watch, stop, schedule)
@@ -84,7 +84,7 @@ def proximal_lagrangian(
 
 def iterate(solve: Solve, y: Array) -> Iterator[Update | Stop]:
     """Yield updates, beginning with multipliers of the scaled problem."""
-    # Without constraints there are no multipliers to update: solve the first problem to the end.
+    # Without constraints, there are no multipliers to update: solve the first problem to the end.
     inner_tol = solve.schedule.inner_tol if y.size else 0.5 * solve.scaled_tol
     state = State(solve.start, y, solve.schedule.penalty, inner_tol=inner_tol)
     while True:
@@ -121,7 +121,7 @@ def _descend(solve: Solve, start: LocalLagrangian, tol: float, small: bool) -> M
     settings: dict[str, Any] = {
         "tol": tol,
         "step_limit": solve.manifold.step_limit,
-        # A fall counts from the start of the solve, because iterates may lie far above it.
+        # Measure the decrease from the start of the solve, because iterates may be far above it.
         "fall_limit": endless_fall(first) + max(start.value - first, 0.0),
         "may_escape": True,
         "watch": solve.watch,
@@ -141,9 +141,9 @@ def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
     """Return whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
 
     It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
-    point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every
-    product takes one more gradient of the cost. Where only second derivatives are missing, differences of
-    gradients in `newton_cg` are as fast or faster.
+    point at which `newton_cg` computes Hessian products then takes one gradient per constraint, and every
+    product takes one more gradient of the cost. If only second derivatives are missing, `newton_cg` with
+    differences of gradients is as fast or faster.
     """
     problem = constraints.problem
     if problem.hessian_product is not None:
@@ -153,12 +153,12 @@ def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
 
 
 def multipliers(solve: Solve, turn: Turn) -> Turn:
-    """Take the multipliers of the inner minimum, unless the inner solve goes on in the next iteration."""
+    """Take the multipliers of the inner minimum, unless the inner solve continues in the next iteration."""
     state, model = turn.state, turn.minimum.model
     spent = (state.penalty, turn.minimum.n_products, state.by)
     update = solve.update(model.point, model.estimates, *spent, model.egrad)
     unfinished = turn.minimum.status == "max_iterations" and state.unfinished < _UNFINISHED
-    # What looks like a certificate goes on: it must hold in the units of its own point.
+    # Continue with an apparent certificate: it must hold in the units of its own point.
     goes_on = unfinished and update.worst > solve.tol
     if goes_on:
         solve.note_feasible(model.point)
@@ -170,7 +170,7 @@ def multipliers(solve: Solve, turn: Turn) -> Turn:
 
 
 def penalty(solve: Solve, turn: Turn) -> Turn:
-    """Raise the penalty if the violation falls too little; choose the accuracy of the next inner solve."""
+    """Raise the penalty if the violation decreases too little; choose the next inner tolerance."""
     update = solve.in_refreshed_units(turn.known)
     state, violation = turn.state, turn.violation
     schedule = solve.schedule.at(violation)
@@ -195,15 +195,15 @@ def is_feasible(update: Update, tol: float) -> bool:
 
 
 def next_proximal_weight(solve: Solve, state: State) -> float:
-    """Return the weight of the next proximal term; 0 where there is none."""
-    # Elsewhere the distance may not be smooth, and in the flat valleys of symmetries it slows the end.
+    """Return the weight of the next proximal term; 0 if there is none."""
+    # On other manifolds the distance may not be smooth, and in flat valleys of symmetries it slows the end.
     if not (solve.manifold.hadamard and solve.manifold.closed_form_log):
         return 0.0
     return 0.1 * state.proximal_weight if state.proximal_weight else PROXIMAL_WEIGHT
 
 
 def _next_inner_tol(solve: Solve, state: State, violation: float) -> float:
-    # A violation of 0 says little about the next iterate: demand a hundred times more at most.
+    # A violation of 0 says little about the next iterate: tighten the tolerance at most a hundredfold.
     wanted = max(0.1 * violation, 0.01 * state.inner_tol)
     return max(0.1 * solve.scaled_tol, min(state.inner_tol, wanted))
 
@@ -218,4 +218,4 @@ STAGES: tuple[Callable[[Solve, Turn], Turn], ...] = (
     safeguards.restoration,
     safeguards.patience,
 )
-"""What an iteration does after its inner solve, in order. `second_method` comes after the last iteration."""
+"""The stages of an iteration after its inner solve. `second_method` comes after the last iteration."""

@@ -1,18 +1,18 @@
-"""Safeguards: stages of an iteration that help where the plain method of multipliers would fail.
+"""Safeguards: stages of an iteration that help if the plain method of multipliers would fail.
 
-Each takes what an iteration has come to and returns it, changed if it acted. In their order:
+Each stage takes the state of an iteration and returns it, changed if the stage acted. In order:
 
 - escape: a weak penalty may let the iterates run to infinity (Birgin and Martínez 2014).
-- relaxation: kinks of terms may be so sharp that inner solves do not end; a smaller penalty, which is a wider
-  Moreau envelope, rounds them off (Rockafellar 1976: the method converges for every penalty).
-- polish: near a solution the plain method converges linearly, Newton's method on the KKT system quadratically
-  (Bertsekas 1982).
-- saddle: it may converge to a saddle point or a maximum, which directions of negative curvature leave (Curtis
-  and Robinson 2019).
-- restoration: the violation may not fall, because no feasible point is near (Wächter and Biegler 2006,
+- relaxation: kinks of terms may be so sharp that inner solves do not end; a smaller penalty, and so a wider
+  Moreau envelope, smooths them (Rockafellar 1976: the method converges for every penalty).
+- polish: near a solution, the plain method converges linearly, Newton's method on the KKT system
+  quadratically (Bertsekas 1982).
+- saddle: the method may converge to a saddle point or a maximum; directions of negative curvature lead away
+  (Curtis and Robinson 2019).
+- restoration: the violation may not decrease, because no feasible point is near (Wächter and Biegler 2006,
   Section 3.3).
 - patience: rounding errors may allow no further progress.
-- second method: where multipliers do not exist, a barrier may still lead to the solution.
+- second method: if multipliers do not exist, a barrier may still lead to the solution.
 
 References
 ----------
@@ -51,21 +51,21 @@ from ..problem import ConstraintVector, EvaluatedPoint
 from ..updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, infeasible, no_progress
 from .state import FAST, Solve, State, Turn
 
-_ESCAPES = 5  # inner solves that may run away: the penalty has grown by 10¹⁰ then
-_GREED = 10.0  # growth of the scaled violation in an inner solve that is too much: an order of magnitude
-_SHARP = 4  # inner solves in a row without an end, after which kinks count as too sharp
-_RELAXATIONS = 3  # a thousand times less penalty; then it may grow for good
-_POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
-_SADDLES = 10  # saddle points that a solve may leave; each costs less than the last, so there is no cycle
-_MISSES = 3  # iterations in a row without a fall of the violation, at a penalty grown a thousandfold
-_RETURNS = 4  # times to go back to a feasible point: the penalty has grown by 10⁸ then
-_PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation, 10⁻¹⁶, exceed the cost
-_SECOND_STEPS = 150  # of the second method: where it succeeds it takes 30 to 60
-_PATIENCE = 15  # iterations without progress: the penalty may have grown by 10¹⁵ in them
+_ESCAPES = 5  # inner solves that may run away; by then the penalty has grown by 10¹⁰
+_GREED = 10.0  # growth of the scaled violation in an inner solve that is too much
+_SHARP = 4  # consecutive unfinished inner solves after which kinks count as too sharp
+_RELAXATIONS = 3  # a thousandfold smaller penalty; after that it only grows
+_POLISH_AGAIN = 0.1  # after a failed polish, retry once the residual has decreased to this share
+_SADDLES = 10  # saddle points that a solve may leave; each costs less than the last, so there are no cycles
+_MISSES = 3  # consecutive iterations without a decrease of the violation, at a thousandfold penalty
+_RETURNS = 4  # returns to a feasible point; by then the penalty has grown by 10⁸
+_PENALTY_LIMIT = 1e16  # beyond it, rounding errors of the violation, 10⁻¹⁶, exceed the cost
+_SECOND_STEPS = 150  # of the second method; if it succeeds, it takes 30 to 60
+_PATIENCE = 15  # iterations without progress, in which the penalty may grow by 10¹⁵
 
 
 def escape(solve: Solve, turn: Turn) -> Turn:
-    """Reject an inner solve that ran away or gave up feasibility for cost; raise the penalty."""
+    """Reject an inner solve that ran away or traded feasibility for cost; raise the penalty."""
     minimum, state = turn.minimum, turn.state
     if not (minimum.status == "runaway" or is_greedy(minimum.model, state.point)):
         return turn
@@ -82,8 +82,8 @@ def _after_escape(solve: Solve, state: State, minimum: Minimum[LocalLagrangian])
     if solve.constraints.size:
         back = feasibility.least_violation(solve.constraints, solve.units, escaped, solve.tol)
     feasible = back.model
-    # Unbounded: the fall had no end, and a feasible point near the escaped one keeps at least half of it, and
-    # is a new low. A fall that was only greedy may end soon.
+    # Unbounded: the decrease had no end, and a feasible point near the escaped one keeps at least half of it
+    # and is a new minimum. A decrease that was only greedy may end soon.
     endless = minimum.status == "runaway"
     satisfied = feasibility.remaining_violation(back) <= math.sqrt(solve.tol)
     fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
@@ -95,9 +95,9 @@ def _after_escape(solve: Solve, state: State, minimum: Minimum[LocalLagrangian])
 
 
 def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
-    """Return whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+    """Return whether an inner solve traded feasibility for cost, going so far that no way leads back.
 
-    That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
+    This happens if the cost decreases faster than the penalty grows, so not on a compact manifold.
     """
     constraints, weights = model.function.constraints, model.function.weights
     if not constraints.problem.manifold.hadamard:
@@ -142,7 +142,7 @@ def polish(solve: Solve, turn: Turn) -> Turn:
 
 
 def saddle(solve: Solve, turn: Turn) -> Turn:
-    """Check the second-order condition at a KKT point; where it fails, go on beside it."""
+    """Check the second-order condition at a KKT point; if it fails, continue next to it."""
     update, state = turn.known, turn.state
     if update.worst > solve.tol:
         return turn
@@ -154,9 +154,9 @@ def saddle(solve: Solve, turn: Turn) -> Turn:
 
 
 def restoration(solve: Solve, turn: Turn) -> Turn:
-    """Where the violation does not fall, seek a feasible point; stop as infeasible if none is near."""
+    """If the violation does not decrease, seek a feasible point; stop as infeasible if none is near."""
     state = turn.state
-    # With terms the first penalty may be tiny, and takes many iterations to grow. They are no standstill.
+    # With terms, the first penalty may be tiny and take many iterations to grow. This is not a standstill.
     grows = state.misses > 0 and state.penalty < FAST.penalty
     solve.progress.note(turn.known, unfinished=grows)
     grown = state.penalty >= 10.0**_MISSES * FAST.penalty
@@ -174,7 +174,7 @@ def restoration(solve: Solve, turn: Turn) -> Turn:
 
 
 def patience(solve: Solve, turn: Turn) -> Turn:
-    """Give up after many iterations without progress, at the best update."""
+    """Stop at the best update after many iterations without progress."""
     if solve.progress.since_best < _PATIENCE and turn.state.penalty <= _PENALTY_LIMIT:
         return turn
     best: Update = solve.progress.best or turn.known
@@ -190,11 +190,11 @@ def second_method(
     tol: float,
     multipliers: Array,
 ) -> Iterator[Update | Stop]:
-    """Pass updates on; if they end in a breakdown or as infeasible, try the interior-point method.
+    """Pass on updates; if they end in a breakdown or as infeasible, try the interior-point method.
 
-    It starts only once the first method has given up, so that no solve pays for both without need, and its
-    updates say that they are its own. If it does not reach the tolerance either, the best update of both
-    methods comes last, and then a stop.
+    It starts only after the first method has given up, so that no solve pays for both without need. Its
+    updates are marked as its own. If it does not reach the tolerance either, the best update of both methods
+    comes last, followed by a stop.
     """
     progress, last, blocked = Progress(), None, False
     applies = constraints.n_inequalities > 0 and not constraints.functions
@@ -206,7 +206,7 @@ def second_method(
             if isinstance(update, Stop):
                 blocked = update.blocked
                 return
-            # Before a stop an update may come without a residual.
+            # The update before a stop may have no residual.
             if update.kkt is None or not math.isfinite(update.worst):
                 return
             own = replace(update, by="interior-point")
@@ -219,9 +219,9 @@ def second_method(
         elif last is not None and update.status in ("breakdown", "infeasible") and applies:
             progress.note(last, unfinished=False)
             yield from tries()
-            # The point of least violation belongs to "infeasible"; otherwise the best point is of most use.
+            # "infeasible" goes with the point of least violation; otherwise the best point is most useful.
             best = last if update.status == "infeasible" else progress.best or last
             yield best
-            if best is not last and update is not RAN_AWAY:  # its message has the residual of another point
+            if best is not last and update is not RAN_AWAY:  # its message states another point's residual
                 update = no_progress(best.worst, blocked=blocked or update.blocked)
         yield update

@@ -1,4 +1,4 @@
-"""The settings of the default method, and what passes from stage to stage of an iteration."""
+"""The settings of the default method, and what is passed between the stages of an iteration."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..problem import ConstraintVector, EvaluatedPoint
 from ..trees import scaled
 from ..updates import Progress, Stop, Update
 
-PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration, as summable weights must be
-_CAREFUL_ABOVE = 1e-4  # violation above which the choice between minima may still be open
+PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds; divided by 10 in each iteration, so that weights are summable
+_CAREFUL_ABOVE = 1e-4  # violation above which the choice among minima may still be open
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,12 @@ class Schedule:
     Attributes
     ----------
     penalty : float
-        The first ρ. Larger ones make inner problems harder, smaller ones updates of multipliers slower.
+        The first ρ. Larger values make inner problems harder; smaller ones make updates of multipliers
+        slower.
     growth : float
         Factor by which the penalty grows after an iteration that reduced the violation too little.
     fall : float
-        Share of the last violation that the next one may have at most.
+        Largest ratio of the next violation to the last one.
     inner_tol : float
         Bound on the gradient of the first inner problem.
     """
@@ -45,24 +46,24 @@ class Schedule:
     inner_tol: float
 
     def at(self, violation: float) -> Schedule:
-        """Return the schedule to follow from a violation on: near feasibility the fast one."""
+        """Return the schedule for a violation: near feasibility, the fast one."""
         return self if violation > _CAREFUL_ABOVE else FAST
 
 
-# Growth by 10 where the violation does not fall to a fraction is usual (Birgin and Martínez 2014; see
-# `safeguards`). Early multipliers deserve no better inner tolerance.
+# Growth by 10 unless the violation decreases to a fraction is usual (Birgin and Martínez 2014; see
+# `safeguards`). Early multipliers do not justify a tighter inner tolerance.
 FAST = Schedule(penalty=3.0, growth=10.0, fall=0.25, inner_tol=0.03)
 # Chosen on balanced cuts and clusterings, which have equalities (`python -m benchmarks families`).
 CAREFUL = Schedule(penalty=0.3, growth=3.3, fall=0.8, inner_tol=1e-3)
 
 
 def choose_schedule(constraints: ConstraintVector) -> Schedule:
-    """Choose the careful schedule where it decides which of many minima is found.
+    """Choose the careful schedule if it decides which of many minima is found.
 
-    Only constants are convex on a whole compact manifold, and equalities leave a thin set of feasible points
-    there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
-    inequalities alone the minima are mostly the same. With other terms, such as norms, a small first penalty
-    that grows slowly leads to lower minima too, and to fewer steps in all, because kinks stay wide.
+    On a whole compact manifold only constants are convex, and equalities leave a thin set of feasible points.
+    A small penalty that grows slowly then leads to lower minima, for about twice the work. With inequalities
+    alone, the minima are mostly the same. With other terms, such as norms, a small first penalty that grows
+    slowly also leads to lower minima, and to fewer steps in total, because kinks stay wide.
     """
     if constraints.problem.manifold.hadamard:
         return FAST
@@ -79,7 +80,7 @@ class State:
     Attributes
     ----------
     point : EvaluatedPoint
-        Where the next inner problem starts.
+        Start of the next inner problem.
     y : array of shape (m,)
         Multipliers of the scaled problem.
     penalty : float
@@ -91,16 +92,16 @@ class State:
     violation : float
         Violation of the last iterate.
     unfinished : int
-        Number of inner solves in a row that ran out of iterations.
+        Number of consecutive inner solves that ran out of iterations.
     misses : int
-        Number of iterations in a row in which the violation fell too little.
+        Number of consecutive iterations in which the violation decreased too little.
     escapes, restorations, saddles : int
-        Number of inner solves that ran away, of restarts after a violation that did not fall, and of saddle
-        points left.
+        Number of inner solves that ran away, of restarts after a violation that did not decrease, and of
+        saddle points left.
     polish_below : float
         KKT residual below which to try a polish.
     relaxations : int
-        How often the penalty was reduced.
+        Number of reductions of the penalty.
     by : str
         The safeguard that chose this state; empty if none did.
     """
@@ -121,7 +122,7 @@ class State:
     by: str = ""
 
     def restored(self, point: EvaluatedPoint) -> State:
-        """Start again from a point with less violation, without multipliers."""
+        """Restart from a point with less violation, without multipliers."""
         return replace(
             self,
             point=point,
@@ -133,9 +134,10 @@ class State:
         )
 
     def returned(self, feasible: EvaluatedPoint) -> State:
-        """Go back to a feasible point, with so much penalty that the way down from it stays near feasibility.
+        """Return to a feasible point, with enough penalty that descent from it stays nearly feasible.
 
-        With multipliers of 0 the augmented Lagrangian is the cost there, and no later iterate can exceed it.
+        With multipliers of 0, the augmented Lagrangian there equals the cost, and no later iterate can exceed
+        it.
         """
         return replace(
             self.restored(feasible),
@@ -145,7 +147,7 @@ class State:
         )
 
     def beside_saddle(self, point: EvaluatedPoint, y: Array) -> State:
-        """Go on from a point beside a saddle point, with the multipliers found there."""
+        """Continue from a point next to a saddle point, with the multipliers found there."""
         return replace(
             self,
             point=point,
@@ -176,7 +178,7 @@ class State:
 
 @dataclass
 class Solve:
-    """What all stages share: the problem, the settings, units that may change, and what was seen.
+    """What all stages share: the problem, the settings, units that may change, and a record of the solve.
 
     Attributes
     ----------
@@ -185,21 +187,21 @@ class Solve:
     start : EvaluatedPoint
         The start.
     units : Units
-        Sizes of cost and constraints.
+        Units of cost and constraints.
     tol : float
         The KKT residual to reach.
     inner_iterations : int
         Newton iterations per inner solve.
     watch, stop : callable
-        For the inner solves.
+        Passed to the inner solves.
     schedule : Schedule
-        How fast the penalty grows.
+        The growth of the penalty.
     feasible : EvaluatedPoint or None
-        The feasible point of lowest cost so far: while there is one, the problem is not infeasible.
+        The feasible point of lowest cost so far; if there is one, the problem is not infeasible.
     progress : Progress
-        The best update so far, and how long ago it was.
+        The best update so far, and its age.
     hessian : BandedHessian
-        Forms the Hessian of inner problems for which conjugate gradients take too many steps.
+        Forms the Hessian of inner problems on which conjugate gradients take too many steps.
     """
 
     constraints: ConstraintVector
@@ -258,20 +260,20 @@ class Solve:
 
 @dataclass(frozen=True)
 class Turn:
-    """What an iteration has come to, stage by stage.
+    """The state of an iteration, passed from stage to stage.
 
     Attributes
     ----------
     state : State
-        The state that it began with; after the stage `penalty`, that of the next iteration.
+        The state at its beginning; after the stage `penalty`, that of the next iteration.
     minimum : Minimum
-        Where the inner solve ended.
+        The end of the inner solve.
     update : Update or None
         The new point with its multipliers, once there is one.
     violation : float
         The violation at the end of the inner solve.
     is_over : bool
-        Whether the remaining stages are skipped: the point was left, or the inner solve goes on.
+        Whether the remaining stages are skipped: the point was left, or the inner solve continues.
     shows : bool
         Whether the update counts as an iteration.
     stop : Stop or None
@@ -288,12 +290,12 @@ class Turn:
 
     @property
     def known(self) -> Update:
-        """The update, which the stage `multipliers` has made."""
+        """The update made by the stage `multipliers`."""
         assert self.update is not None
         return self.update
 
     def left(self, state: State) -> Turn:
-        """Go on elsewhere, without an update."""
+        """Continue elsewhere, without an update."""
         return replace(self, state=state, is_over=True, shows=False)
 
     def ended(self, stop: Stop, update: Update) -> Turn:
