@@ -94,7 +94,8 @@ def test_a_saved_study_is_traded_anew(market, learned, tmp_path):
     assert_same(more, expected, without=("neighbors", "reasons"))
     key = ["date", "forecaster", "fund"]
     known = expected.reasons.merge(learned.holdings[key]).reset_index(drop=True)
-    pd.testing.assert_frame_equal(more.reasons, known[more.reasons.columns], check_exact=True)
+    # Products of matrices may round otherwise for eight picks than for five.
+    pd.testing.assert_frame_equal(more.reasons, known[more.reasons.columns], rtol=1e-12)
 
 
 def test_a_tuned_study_keeps_what_was_chosen(market):
