@@ -47,6 +47,11 @@ AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag", "risk_free", "baselines"),
 )
+# Settings that what is known on a day does not depend on, besides: a change of them computes no factor anew.
+_AFTER_OBSERVATIONS = (
+    *("metrics", "forecasters", "k", "label", "neighbors", "train_quarters"),
+    *("tune", "random_state", "start", "test_start"),
+)
 _OLD_NAMES = {"neighbours": "neighbors"}
 _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
@@ -233,9 +238,15 @@ class StudyConfig:
 
     def for_forecasts(self) -> StudyConfig:
         """Return the settings with those that no forecast depends on at their defaults."""
-        reset = AFTER_FORECASTS if self.tune else (*AFTER_FORECASTS, *_PERIODS)
+        return self._without(AFTER_FORECASTS if self.tune else (*AFTER_FORECASTS, *_PERIODS))
+
+    def for_observations(self) -> StudyConfig:
+        """Return the settings with those at their defaults that what is known on a day does not depend on."""
+        return self._without((*AFTER_FORECASTS, *_AFTER_OBSERVATIONS))
+
+    def _without(self, names: Sequence[str]) -> StudyConfig:
         defaults: dict[str, Any] = {
-            field.name: field.default for field in fields(self) if field.name in reset
+            field.name: field.default for field in fields(self) if field.name in names
         }
         return replace(self, **defaults)
 
