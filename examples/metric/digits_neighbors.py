@@ -1,6 +1,6 @@
 """
 Neighbors of handwritten digits, before and after
-==================================================
+=================================================
 
 A picture of 8 × 8 pixels is a point in 64 dimensions. Its nearest neighbor among labeled pictures is a
 simple guess of what it shows. We learn a metric from 300 labeled digits, and look at the pictures whose

@@ -1,6 +1,6 @@
 """
 A learned metric in a pipeline
-=============================
+==============================
 
 Nearest neighbors depend on what "near" means. A learned metric draws samples of one class together and pushes
 others apart. In scikit-learn it is one more step of a pipeline, between the scaler and the classifier.

@@ -1,3 +1,3 @@
 """Constrained optimization on Riemannian manifolds, metric learning and fund selection."""
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"

@@ -27,6 +27,8 @@ class OldName:
         self._old = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        value = getattr(owner if instance is None else instance, self._new)
+        if instance is None:  # what lists the attributes of a class lists each of them once
+            raise AttributeError(self._old)
+        value = getattr(instance, self._new)
         warn_of_old_name(self._old, self._new)
         return value

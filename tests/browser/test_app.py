@@ -69,11 +69,16 @@ def opened(browser, tmp_path):
         assert {url for url in asked if not url.startswith(("data:", "blob:", f"{origin}/"))} == set()
 
 
+PROBLEMS = """
+return [...document.querySelectorAll(".failure, .alert")].map((each) => each.innerText).filter(Boolean);
+"""
+
+
 def wait_for(page, selector, seconds=PATIENCE):
     """Wait until there is an element, and return it; fail at once if the page has an error instead."""
 
     def look(page):
-        problems = [each.text for each in find_all(page, ".failure, .alert") if each.text]
+        problems = page.execute_script(PROBLEMS)  # at once: the page may reload between two questions
         assert problems == [] or selector == ".failure"
         return find_all(page, selector)
 

@@ -154,8 +154,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
 
 
 def test_backtest_refuses_what_it_does_not_know(universe):
-    with pytest.raises(DataError, match="backtest: unknown setting `neighbors`; known are"):
-        backtest(universe.panel, neighbors="train")
+    with pytest.raises(DataError, match="backtest: unknown setting `neighbor`; known are"):
+        backtest(universe.panel, neighbor="train")
     with pytest.raises(DataError, match="unknown metric 'euclid'; known are euclidean, mahalanobis"):
         backtest(universe.panel, metrics=["euclid"])
     with pytest.raises(DataError, match="`k` must be a whole number"):

@@ -85,7 +85,7 @@ def test_a_saved_study_is_traded_anew(market, learned, tmp_path):
     assert_same(more, expected, without=("neighbors", "reasons"))
     key = ["date", "forecaster", "fund"]
     known = expected.reasons.merge(learned.holdings[key]).reset_index(drop=True)
-    # Products of matrices may round otherwise for eight picks than for five.
+    # How many picks are explained at once changes the order of sums.
     pd.testing.assert_frame_equal(more.reasons, known[more.reasons.columns], rtol=1e-12)
 
 

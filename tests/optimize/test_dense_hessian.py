@@ -49,17 +49,19 @@ def test_steps_of_several_short_systems_do_not_add_up() -> None:
     assert helper.n_products == 0
 
 
-def test_negative_curvature_ends_its_help() -> None:
+def test_after_negative_curvature_it_waits_longer_and_then_helps_again() -> None:
     model = quadratic(Euclidean(2), np.array([4.0, -2.0]))
     helper = after_steps(model, 3)
     assert helper.n_products == 2
     np.testing.assert_array_equal(model.precondition(np.ones(2)), np.ones(2))
     there = quadratic(Euclidean(2), np.array([4.0, 2.0]))
-    for _ in range(9):
-        helper.prepare(there)
+    helper.prepare(there)
+    for n_products in (2, 2, 4):  # formed again after more than four times as many steps
         for _ in range(3):
             there.precondition(there.gradient)
-    assert helper.n_products == 2
+        helper.prepare(there)
+        assert helper.n_products == n_products
+    np.testing.assert_allclose(there.precondition(np.ones(2)), [0.25, 0.5])
 
 
 @pytest.mark.parametrize("manifold", [SPD(3), Sphere(4)], ids=str)
@@ -114,7 +116,8 @@ def test_entropic_transport_is_solved_to_the_tolerance() -> None:
     )
     result = minimize(problem, np.outer(a, b))
     assert result.success, result.message
-    assert sum(row.hessian_products for row in result.history) < 15_000
+    # By rounding errors of the machine, H may be indefinite at first, and is then formed again later.
+    assert sum(row.hessian_products for row in result.history) < 30_000
     # Sinkhorn's scaling of exp(−C/ε) is the solution.
     K, u, v = np.exp(-C / eps), np.ones(n), np.ones(n)
     for _ in range(5000):

@@ -106,7 +106,7 @@ def test_best_iterate_and_dual_average(run: Run) -> None:
 
 
 @pytest.mark.parametrize("exponential", [False, True])
-def test_linearised_step_is_one_gradient_step(exponential: bool) -> None:
+def test_linearized_step_is_one_gradient_step(exponential: bool) -> None:
     case = karcher_mean_under_trace()
     manifold, states = case.manifold, []
     minimize(

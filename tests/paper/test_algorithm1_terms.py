@@ -88,6 +88,6 @@ def test_on_positive_definite_matrices() -> None:
     assert_allclose(run.terms[0].value, np.diag(1.0 / (np.diag(s) + mu)), atol=1e-6)
 
 
-def test_the_linearised_form_refuses_terms() -> None:
+def test_the_linearized_form_refuses_terms() -> None:
     with pytest.raises(ValueError, match="A gradient step takes inequalities"):
         minimize(problem(Term(L1(0.1))), np.zeros(3), method="primal-dual-linearized")

@@ -8,7 +8,7 @@ from testing.problems import determinant_under_trace, karcher_mean_under_trace
 from .algorithm1_run import run_algorithm1
 
 
-def regularised_multiplier(alpha: float, n: float, c: float) -> float:
+def regularized_multiplier(alpha: float, n: float, c: float) -> float:
     """λ at the saddle point of eq. (2) for −logdet x, tr(Ax) ≤ c: x = A⁻¹/λ and n/λ − c = αλ."""
     return (-c + np.sqrt(c**2 + 4.0 * alpha * n)) / (2.0 * alpha)
 
@@ -19,7 +19,7 @@ def test_e1_algorithm_1_stalls_at_a_violation_of_alpha_lambda(alpha: float) -> N
     case = determinant_under_trace()
     run = run_algorithm1(case, n_iter=600, alpha=alpha)
     n, c = case.manifold.n, case.manifold.n / case.multipliers[0]
-    lam = regularised_multiplier(alpha, n, c)
+    lam = regularized_multiplier(alpha, n, c)
     assert run.multipliers[-1][0] == pytest.approx(lam, rel=1e-3)
     assert run.h(run.points[-1])[0] == pytest.approx(alpha * lam, rel=1e-3)
 

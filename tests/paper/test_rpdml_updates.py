@@ -79,7 +79,7 @@ def test_update_2(program, errata: str) -> None:
         assert found[k] == pytest.approx(expected, rel=1e-12)
 
 
-def test_e10_only_the_corrected_update_2_minimises_its_objective(program) -> None:
+def test_e10_only_the_corrected_update_2_minimizes_its_objective(program) -> None:
     def objective(xi):
         coupling = LAM @ h_by_hand(W, xi) - GAMMA @ xi
         return 0.5 * C1 * xi @ xi + coupling + np.sum((xi - XI) ** 2) / (2.0 * ETA)

@@ -6,8 +6,9 @@ sizes. Then H is formed, and H⁻¹ is the preconditioner from here on, until th
 than d products together. To use at later points what is known of H follows J. L. Morales, J. Nocedal,
 "Automatic preconditioning by limited memory quasi-Newton updating", SIAM Journal on Optimization 10(4), 2000.
 
-Where H is indefinite, it is left alone from then on: steps end at the trust region, and a preconditioner
-would spend them on flat directions. With |H|⁻¹, 30 balanced cuts took 250,000 products, without it 46,000.
+Where H is indefinite, there is no preconditioner: steps end at the trust region, and |H|⁻¹ would spend them
+on flat directions (with it, 30 balanced cuts took 250,000 products, without it 46,000). H is then formed
+again only after several times as many steps, because it may be indefinite for good.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .lagrangian import LocalLagrangian
 
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
 _SPARE = 5  # random vectors beyond the number of dimensions that they must span
+_PATIENCE = 4  # times as many steps before H is formed again, each time it is indefinite
 _SAME = 1e-10  # part of a random tangent vector across a basis of the same tangent space: rounding errors
 _EPS = float(np.finfo(float).eps)
 
@@ -46,17 +48,17 @@ class DenseHessian:
         self._basis: Array | None = None  # eigenvectors as rows; None until H was formed
         self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
         self._tangent: Array | None = None  # the last basis of a tangent space that is not the whole space
-        self._helps = True  # until H is indefinite
+        self._patience = 1  # steps per dimension after which H is formed
         self.steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
     def prepare(self, model: LocalLagrangian) -> None:
         """Form the Hessian if that is worth while, and precondition the model's next system."""
-        if self._helps and self.steps > self._manifold.dim <= _MOST and model.frame.orthonormal:
+        d = self._manifold.dim
+        if self.steps > self._patience * d and d <= _MOST and model.frame.orthonormal:
             self._form(model)
-        if self._basis is None:
+        if self._basis is None and self._patience == 1:
             self.steps = 0
-        if self._helps:
-            model.preconditioner = self._apply
+        model.preconditioner = self._apply
 
     def _form(self, model: LocalLagrangian) -> None:
         frame, basis = model.frame, self._tangent_basis(model.frame)
@@ -68,12 +70,13 @@ class DenseHessian:
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
             # What is not symmetric in H is error of the products, by rounding or by differences.
             noise = max(len(basis) * _EPS * np.abs(values).max(), float(np.linalg.norm(H - H.T)))
-            self._helps = bool(values[0] >= -noise)
+            is_convex = bool(values[0] >= -noise)
+            self._patience *= 1 if is_convex else _PATIENCE
             inverse = 1.0 / np.maximum(values, noise)
             # The tangent space may turn: across the basis, the median stands for H⁻¹.
             self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
             self._factors = inverse - self._across
-            self._basis = vectors.T @ basis if self._helps else None
+            self._basis = vectors.T @ basis if is_convex else None
 
     def _tangent_basis(self, frame: Frame) -> Array:
         """Return the basis of the last tangent space if this one has not turned, or a new one."""
