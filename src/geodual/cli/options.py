@@ -169,7 +169,11 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
         command(**arguments, **({"config": config} if takes_config else {}), settings=_merge(config, given))
 
     # typer reads both attributes, and lists the options in the order of the signature.
-    machine = [parameter for parameter in own if parameter.name in _MACHINE]
+    machine = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own
+        if parameter.name in _MACHINE
+    ]
     parameters = [parameter for parameter in own if parameter.name not in _MACHINE]
     parameters += [*map(_option, chosen), *machine]
     # Required options come first, as a signature demands; the sort keeps the order otherwise.
