@@ -29,7 +29,7 @@ from .scale.run import run_scale
 from .semidefinite import semidefinite_table
 from .solvers import held_out_table, scaling_table, solver_table
 from .speed_check import check_speed
-from .study_time import study_table
+from .study_time import study_table, sweep_table
 from .timing import describe_machine
 
 SECTIONS: dict[str, Callable[..., str]] = {
@@ -51,6 +51,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "accuracy": accuracy_table,
     "factors": factor_table,
     "study": study_table,
+    "sweep": sweep_table,
     "null": claims_table,
     "findings": findings_table,
 }

@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT))
 import geodual  # noqa: E402
 from docs.command_reference import describe_commands  # noqa: E402
 from docs.make_notebooks import write_notebooks  # noqa: E402
+from docs.setting_reference import describe_settings  # noqa: E402
 from docs.table_reference import describe_tables  # noqa: E402
 
 project = "geodual"
@@ -164,15 +165,15 @@ def skip_foreign_member(
 
 
 def insert_descriptions(app: Sphinx, page: str, source: list[str]) -> None:
-    """Replace the marks in two pages by the descriptions of every command and of every table."""
+    """Replace the marks in two pages by the descriptions of every command, table and setting."""
     marks = {
-        "reference/command_line": ("<!-- commands -->", describe_commands),
-        "reference/funds": ("<!-- tables -->", describe_tables),
+        "reference/command_line": {"<!-- commands -->": describe_commands},
+        "reference/funds": {"<!-- tables -->": describe_tables, "<!-- settings -->": describe_settings},
     }
     if page in marks:
         app.env.note_reread()  # the program may change while the page does not
-        mark, describe = marks[page]
-        source[0] = source[0].replace(mark, describe())
+        for mark, describe in marks[page].items():
+            source[0] = source[0].replace(mark, describe())
 
 
 def setup(app: Sphinx) -> None:

@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from docs.setting_reference import describe_settings
 from geodual.funds import DataError, StudyConfig, backtest, read_config
+from geodual.funds.config import GROUPS
+from geodual.funds.settings import list_settings
 from geodual.metric import EuclideanMetric
 
 
@@ -98,7 +101,7 @@ def test_a_configuration_is_read_back_as_it_was(tmp_path, settings):
     (tmp_path / "config.toml").write_text(config.to_toml(), encoding="utf-8")
     assert StudyConfig(**read_config(tmp_path / "config.toml")) == config
     changed = [f.name for f in dataclasses.fields(config) if getattr(config, f.name) != f.default]
-    assert changed == list(settings)
+    assert sorted(changed) == sorted(settings)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_a_file_may_name_some_settings_only(tmp_path, encoding):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("K = 5\n", "unknown setting `K`; known are metrics, forecasters, baselines, factors"),
+        ("K = 5\n", "unknown setting `K`; known are metrics, forecasters, top, frequency"),
         ("[study]\nk = 5\n", "Check the spelling."),
         ("k : 5\n", "not a TOML file"),
         ("k = 5\nk = 6\n", "not a TOML file"),
@@ -168,3 +171,12 @@ def test_one_metric_may_be_given_as_text(universe):
     named = backtest(universe.panel, metrics="euclidean")
     given = backtest(universe.panel, metrics={"euclidean": EuclideanMetric()})
     pd.testing.assert_frame_equal(named.predictions, given.predictions, check_exact=True)
+
+
+def test_every_setting_is_in_one_group_in_the_order_of_the_groups():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert [field.name for field in dataclasses.fields(StudyConfig)] == grouped
+    assert [(setting.name, setting.name in GROUPS[setting.group]) for setting in list_settings()] == [
+        (name, True) for name in grouped
+    ]
+    assert describe_settings().count("\n| `") == len(grouped)

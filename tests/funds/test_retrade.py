@@ -9,6 +9,7 @@ import pytest
 from geodual.funds import DataError, Study, StudyConfig, backtest, read_facts, read_study, synthetic_universe
 from geodual.funds.config import AFTER_FORECASTS
 from geodual.funds.decisions import walk_forward
+from tests.funds.same_study import assert_same
 
 # Each of them differs from its default and from the study.
 OTHER = {
@@ -43,16 +44,6 @@ def market():
 @pytest.fixture(scope="module")
 def learned(market):
     return backtest(market.panel, market.index, ("euclidean", "gmml"), facts=market.facts, top=5, cost=0.001)
-
-
-def assert_same(found: Study, expected: Study, *, without: tuple[str, ...] = ()) -> None:
-    """All that a study holds is the same, but for its time."""
-    for name in {field.name for field in fields(Study)} - {"seconds", "checkpoints", "forecasts", *without}:
-        one, other = getattr(found, name), getattr(expected, name)
-        if isinstance(one, pd.DataFrame):
-            pd.testing.assert_frame_equal(one, other, check_exact=True, obj=name)
-        else:
-            assert one == other, name
 
 
 def test_every_setting_of_trading_is_tried():

@@ -8,53 +8,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from geodual.errors import DataError
-from geodual.funds.config import CHOICES, StudyConfig
+from geodual.funds.config import CHOICES, GROUPS, StudyConfig
 from geodual.funds.forecasters.registry import forecaster_names
 from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_label, metric_names
 
 JOBS = "jobs"  # the field of the number of processes, which is no setting of the study
-_GROUPS = {
-    "Essential": {
-        "top": "Funds to hold",
-        "frequency": "Rebalance",
-        "test_start": "Test period from",
-        "start": "First decision",
-        "end": "Last day",
-        "metrics": "Metrics to compare",
-        "forecasters": "Other forecasters to compare",
-    },
-    "Universe": {
-        "types": "Types of funds",
-        "include": "Only these funds",
-        "exclude": "Without these funds",
-        "share_classes": "Share classes",
-    },
-    "Trading": {
-        "cost": "Cost per trade",
-        "redemption_fees": "Redemption fees",
-        "execution_lag": "Days until orders are filled",
-        "settlement_lag": "Further days, by type",
-        "weights": "Weights",
-        "max_weight": "Most in one fund",
-        "max_type": "Most in one type",
-        "max_company": "Most in one company",
-        "keep_rank": "Keep funds ranked above",
-        "min_holding": "Days to hold at least",
-    },
-    "Model": {
-        "k": "Neighbors",
-        "neighbors": "Look for neighbors in",
-        "label": "Classes to learn",
-        "relative_to": "Returns relative to",
-        "train_quarters": "Intervals to learn from",
-        "factors": "Factors",
-        "baselines": "Baselines",
-        "tune": "Tune",
-    },
-    "Machine": {"random_state": "Random seed"},
+_LABELS = {
+    "metrics": "Metrics to compare",
+    "forecasters": "Other forecasters to compare",
+    "top": "Funds to hold",
+    "frequency": "Rebalance",
+    "test_start": "Test period from",
+    "start": "First decision",
+    "end": "Last day",
+    "types": "Types of funds",
+    "include": "Only these funds",
+    "exclude": "Without these funds",
+    "share_classes": "Share classes",
+    "cost": "Cost per trade",
+    "redemption_fees": "Redemption fees",
+    "execution_lag": "Days until orders are filled",
+    "settlement_lag": "Further days, by type",
+    "weights": "Weights",
+    "max_weight": "Most in one fund",
+    "max_type": "Most in one type",
+    "max_company": "Most in one company",
+    "keep_rank": "Keep funds ranked above",
+    "min_holding": "Days to hold at least",
+    "k": "Neighbors",
+    "neighbors": "Look for neighbors in",
+    "label": "Classes to learn",
+    "relative_to": "Returns relative to",
+    "train_quarters": "Intervals to learn from",
+    "factors": "Factors",
+    "baselines": "Baselines",
+    "tune": "Tune",
+    "random_state": "Random seed",
 }
-_REST = "Model"  # the group of settings that no group names
 _DAYS = ("start", "end", "test_start")
 
 
@@ -96,13 +87,10 @@ def make_form(suggestions: Sequence[Sequence[str]]) -> dict[str, list[Field]]:
         Values that take the place of defaults: name, value and reason.
     """
     suggested = {name: (value, reason) for name, value, reason in suggestions}
-    group_of = {name: group for group, names in _GROUPS.items() for name in names}
-    order = [name for names in _GROUPS.values() for name in names]
-    settings = sorted(list_settings(), key=lambda each: order.index(each.name) if each.name in order else -1)
-    form: dict[str, list[Field]] = {group: [] for group in _GROUPS}
-    for setting in settings:
-        group = group_of.get(setting.name, _REST)
-        form[group].append(_field(setting, label_of(setting.name), *suggested.get(setting.name, ("", ""))))
+    form: dict[str, list[Field]] = {group: [] for group in GROUPS}
+    for setting in list_settings():
+        own = suggested.get(setting.name, ("", ""))
+        form[setting.group].append(_field(setting, label_of(setting.name), *own))
     text = "Worker processes that decide at the same time; −1 for one per core."
     form["Machine"].append(Field(JOBS, "Processes", text, "number", "-1"))
     return form
@@ -110,8 +98,7 @@ def make_form(suggestions: Sequence[Sequence[str]]) -> dict[str, list[Field]]:
 
 def label_of(name: str) -> str:
     """Return what a setting is called in the app."""
-    labels = {name: label for names in _GROUPS.values() for name, label in names.items()}
-    return labels.get(name, name.replace("_", " ").capitalize())
+    return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def _field(setting: Setting, label: str, value: str, reason: str) -> Field:

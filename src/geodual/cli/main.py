@@ -23,6 +23,7 @@ from . import (
     learn_command,
     predict_command,
     study_commands,
+    sweep_command,
 )
 from .console import complain, prepare_streams
 
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 _MODULES = (
     study_commands,
+    sweep_command,
     app_command,
     fund_command,
     holdings_command,

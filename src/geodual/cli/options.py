@@ -24,6 +24,7 @@ from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_names
 from geodual.places import is_place
 
+MACHINE = "Machine settings"  # the group of options on where the work is done
 Nav = Annotated[
     Path,
     typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long, also gzipped), Excel or Parquet."),
@@ -68,9 +69,15 @@ ForecasterName = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", help="Number of worker processes; -1 for one per core.", rich_help_panel=MACHINE
+    ),
+]
 
 Command = Callable[..., None]
+_MACHINE = ("jobs", "dask")  # shown beside the settings of the machine, which come last
 ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
 
 Dask = Annotated[
@@ -80,6 +87,7 @@ Dask = Annotated[
         metavar="ADDRESS|local",
         help="Decide on a cluster of Dask: address of its scheduler, such as tcp://host:8786, or local for "
         "--jobs workers on this machine.",
+        rich_help_panel=MACHINE,
     ),
 ]
 
@@ -161,7 +169,13 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
         command(**arguments, **({"config": config} if takes_config else {}), settings=_merge(config, given))
 
     # typer reads both attributes, and lists the options in the order of the signature.
-    parameters = [*own, *map(_option, chosen)]
+    machine = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own
+        if parameter.name in _MACHINE
+    ]
+    parameters = [parameter for parameter in own if parameter.name not in _MACHINE]
+    parameters += [*map(_option, chosen), *machine]
     # Required options come first, as a signature demands; the sort keeps the order otherwise.
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -177,7 +191,7 @@ def _option(setting: Setting) -> inspect.Parameter:
     option = typer.Option(
         f"--{setting.name.replace('_', '-')}",
         help=setting.text.replace("`", "") + ("" if kind is bool else f" (default: {shown})"),
-        rich_help_panel="Settings of the study",
+        rich_help_panel=f"{setting.group} settings",
     )
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(setting.name, keyword, default=None, annotation=Annotated[kind | None, option])

@@ -53,6 +53,8 @@ from .study.saved_study import read_study as read_study
 from .study.select_funds import Selection as Selection
 from .study.select_funds import select as select
 from .study.study import Study as Study
+from .study.sweep import sweep as sweep
+from .study.sweep_result import Sweep as Sweep
 from .study.watch_list import WatchList as WatchList
 from .study.watch_list import watch as watch
 
@@ -82,6 +84,7 @@ __all__ = [
     "StudyConfig",
     "Style",
     "Survivorship",
+    "Sweep",
     "Today",
     "Training",
     "Universe",
@@ -109,6 +112,7 @@ __all__ = [
     "rolling_returns",
     "select",
     "style_regression",
+    "sweep",
     "synthetic_universe",
     "trailing_returns",
     "underwater",

@@ -23,6 +23,20 @@ from geodual.old_names import warn_of_old_name
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
 
+# What the settings are about, in the order in which help, documentation and form show them.
+GROUPS = {
+    "Essential": ("metrics", "forecasters", "top", "frequency", "test_start", "start", "end"),
+    "Universe": ("types", "include", "exclude", "share_classes"),
+    "Trading": (
+        *("cost", "redemption_fees", "execution_lag", "settlement_lag"),
+        *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding", "risk_free"),
+    ),
+    "Model": (
+        *("k", "neighbors", "label", "relative_to", "train_quarters"),
+        *("factors", "baselines", "tune"),
+    ),
+    "Machine": ("random_state",),
+}
 CHOICES = {
     "label": ("sign", "median"),
     "relative_to": ("type", "all"),
@@ -47,6 +61,11 @@ AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag", "risk_free", "baselines"),
 )
+# Settings that what is known on a day does not depend on, besides: a change of them computes no factor anew.
+_AFTER_OBSERVATIONS = (
+    *("metrics", "forecasters", "k", "label", "neighbors", "train_quarters"),
+    *("tune", "random_state", "start", "test_start"),
+)
 _OLD_NAMES = {"neighbours": "neighbors"}
 _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
@@ -64,12 +83,16 @@ class StudyConfig:
     forecasters : tuple of str, or mapping of str to mapping
         Forecasters to compare: registered names such as momentum or ridge, names of metrics, factor:NAME to
         rank by one factor, or places; as a mapping, with a table of settings for each.
-    baselines : tuple of str
-        What every study is compared with besides, in a table of its own: forecasters that learn nothing, and
-        "universe", all funds with equal weights.
-    factors : tuple of str
-        Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
-        places such as ``package.module:factor``.
+    top : int
+        Number of funds to hold.
+    frequency : str
+        How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
+    test_start : str
+        First day of the test period; the days before are the validation period.
+    start : str
+        First day on which to decide; empty for the first possible one. Earlier data are still learned from.
+    end : str
+        Last day of the study; empty for the last row. Later data are not used.
     types : tuple of str
         Types of funds to choose from, as the fund facts name them, with * for any text; all by default.
     include : tuple of str
@@ -79,24 +102,17 @@ class StudyConfig:
     share_classes : str
         Whether to choose from "one" share class per group of the fund facts (the cheapest; of several, the
         one with the longest history) or from "all".
-    k : int
-        Number of neighbors that a forecast averages.
-    top : int
-        Number of funds to hold.
-    label : str
-        Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
-        class would hold fewer than 5 % of the funds, the median is used and the study says so.
-    relative_to : str
-        Which funds a fund is compared with: those of the same "type", if the fund facts have types, or "all",
-        as in the paper. Within types, factors are standardized, the excess over the mean of the type is
-        learned and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
-        10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" is as "all".
-    neighbors : str
-        Where to look for neighbors: among the funds of the training data ("train"), or among the other funds
-        of the same day ("current").
-    train_quarters : int
-        Number of holding intervals to learn from: quarters, unless `frequency` says otherwise. With more than
-        one, excess returns over the mean of each interval are learned and forecast.
+    cost : float
+        Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %. For funds
+        whose facts have a purchase fee, that fee takes its place in purchases.
+    redemption_fees : tuple of str
+        Redemption fees by days held, in place of `cost`: 7:0.015 and 365:0.005 mean 1.5 % below 7 days, 0.5 %
+        below a year, then nothing. QDII:7:0.02 is a rule for one type of funds. Lots are sold first in, first
+        out.
+    execution_lag : int
+        Trading days from a decision to its execution: 0 in the paper, 1 in practice.
+    settlement_lag : tuple of str
+        Further trading days that orders take, by type of fund, such as QDII:2.
     weights : str
         Portfolio weights: "equal"; in proportion to the positive "forecast"; "inverse-volatility"; or
         "minimum-variance", with a shrunk covariance of daily returns.
@@ -111,29 +127,32 @@ class StudyConfig:
     min_holding : int
         Days for which a fund stays among the picks at least, unless it has no forecast, for example because
         it has no value on the day. Weights by forecast or risk may still be 0.
-    frequency : str
-        How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
-    start : str
-        First day on which to decide; empty for the first possible one. Earlier data are still learned from.
-    end : str
-        Last day of the study; empty for the last row. Later data are not used.
-    test_start : str
-        First day of the test period; the days before are the validation period.
-    cost : float
-        Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %. For funds
-        whose facts have a purchase fee, that fee takes its place in purchases.
-    redemption_fees : tuple of str
-        Redemption fees by days held, in place of `cost`: 7:0.015 and 365:0.005 mean 1.5 % below 7 days, 0.5 %
-        below a year, then nothing. QDII:7:0.02 is a rule for one type of funds. Lots are sold first in, first
-        out.
-    settlement_lag : tuple of str
-        Further trading days that orders take, by type of fund, such as QDII:2.
-    execution_lag : int
-        Trading days from a decision to its execution: 0 in the paper, 1 in practice.
     risk_free : float or str
         Risk-free rate per year, such as 0.06 for 6 %, or the path of a table with a column of days and one of
         such rates, each of which holds until the next. Sharpe and Sortino ratios and alphas are measured
         beyond it.
+    k : int
+        Number of neighbors that a forecast averages.
+    neighbors : str
+        Where to look for neighbors: among the funds of the training data ("train"), or among the other funds
+        of the same day ("current").
+    label : str
+        Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
+        class would hold fewer than 5 % of the funds, the median is used and the study says so.
+    relative_to : str
+        Which funds a fund is compared with: those of the same "type", if the fund facts have types, or "all",
+        as in the paper. Within types, factors are standardized, the excess over the mean of the type is
+        learned and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
+        10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" is as "all".
+    train_quarters : int
+        Number of holding intervals to learn from: quarters, unless `frequency` says otherwise. With more than
+        one, excess returns over the mean of each interval are learned and forecast.
+    factors : tuple of str
+        Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
+        places such as ``package.module:factor``.
+    baselines : tuple of str
+        What every study is compared with besides, in a table of its own: forecasters that learn nothing, and
+        "universe", all funds with equal weights.
     tune : bool
         Whether to choose hyper-parameters on the validation period.
     random_state : int
@@ -153,33 +172,33 @@ class StudyConfig:
 
     metrics: tuple[str, ...] = metric_names(in_paper=True)
     forecasters: tuple[str, ...] | Mapping[str, Mapping[str, Any]] = ()
-    baselines: tuple[str, ...] = ("momentum", "return_12m", "universe")
-    factors: tuple[str, ...] = (PAPER_FACTORS,)
+    top: int = 10
+    frequency: str = "quarterly"
+    test_start: str = "2017-01-01"
+    start: str = ""
+    end: str = ""
     types: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     share_classes: str = "one"
-    k: int = 10
-    top: int = 10
-    label: str = "sign"
-    relative_to: str = "type"
-    neighbors: str = "train"
-    train_quarters: int = 1
+    cost: float = 0.0
+    redemption_fees: tuple[str, ...] = ()
+    execution_lag: int = 0
+    settlement_lag: tuple[str, ...] = ()
     weights: str = "equal"
     max_weight: float = 1.0
     max_type: float = 1.0
     max_company: float = 1.0
     keep_rank: int = 0
     min_holding: int = 0
-    frequency: str = "quarterly"
-    start: str = ""
-    end: str = ""
-    test_start: str = "2017-01-01"
-    cost: float = 0.0
-    redemption_fees: tuple[str, ...] = ()
-    settlement_lag: tuple[str, ...] = ()
-    execution_lag: int = 0
     risk_free: float | str = 0.0
+    k: int = 10
+    neighbors: str = "train"
+    label: str = "sign"
+    relative_to: str = "type"
+    train_quarters: int = 1
+    factors: tuple[str, ...] = (PAPER_FACTORS,)
+    baselines: tuple[str, ...] = ("momentum", "return_12m", "universe")
     tune: bool = False
     random_state: int = 0
 
@@ -233,9 +252,15 @@ class StudyConfig:
 
     def for_forecasts(self) -> StudyConfig:
         """Return the settings with those that no forecast depends on at their defaults."""
-        reset = AFTER_FORECASTS if self.tune else (*AFTER_FORECASTS, *_PERIODS)
+        return self._without(AFTER_FORECASTS if self.tune else (*AFTER_FORECASTS, *_PERIODS))
+
+    def for_observations(self) -> StudyConfig:
+        """Return the settings with those at their defaults that what is known on a day does not depend on."""
+        return self._without((*AFTER_FORECASTS, *_AFTER_OBSERVATIONS))
+
+    def _without(self, names: Sequence[str]) -> StudyConfig:
         defaults: dict[str, Any] = {
-            field.name: field.default for field in fields(self) if field.name in reset
+            field.name: field.default for field in fields(self) if field.name in names
         }
         return replace(self, **defaults)
 

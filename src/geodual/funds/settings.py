@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, TypeVar
 
-from .config import StudyConfig
+from .config import GROUPS, StudyConfig
 
 _ENTRY = re.compile(r"^(\w+) : (.+)\n((?: {4}.*\n?)+)", flags=re.M)  # name : type, then its indented text
 # The entry `**settings` of a docstring, which the settings replace.
@@ -34,22 +34,26 @@ class Setting:
         Default value.
     text : str
         Meaning, in one or two sentences.
+    group : str
+        What it is about, one of `GROUPS`.
     """
 
     name: str
     kind: str
     default: Any
     text: str
+    group: str
 
 
 def list_settings() -> tuple[Setting, ...]:
     """Return all settings, with their meanings from the docstring of `StudyConfig`."""
     entries = _ENTRY.findall(inspect.getdoc(StudyConfig) or "")
+    group_of = {name: group for group, names in GROUPS.items() for name in names}
     meaning = {name: (kind, " ".join(text.split())) for name, kind, text in entries}
     settings = []
     for field in fields(StudyConfig):
         kind, text = meaning.get(field.name, (str(field.type), ""))  # docstrings may be stripped (python -OO)
-        settings.append(Setting(field.name, kind, field.default, text))
+        settings.append(Setting(field.name, kind, field.default, text, group_of[field.name]))
     return tuple(settings)
 
 

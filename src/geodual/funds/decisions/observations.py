@@ -75,6 +75,11 @@ class Observations:
         self._intervals: dict[int, Interval] = {}
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """The factors whose raw values forecasters can see."""
+        return tuple(self._asked)
+
+    @property
     def funds(self) -> pd.Index[str]:
         """All funds of the panel."""
         return self.panel.nav.columns

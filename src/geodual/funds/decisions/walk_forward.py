@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext, suppress
 from functools import partial
 from numbers import Integral
@@ -29,6 +29,8 @@ from geodual.cluster import Call, call_in_order
 from geodual.errors import DataError, LostWorkersError
 
 from ..forecasters.forecast import Forecaster, Today, window_of
+from ..forecasters.learning import share_learning
+from ..forecasters.neighbors import NeighborForecaster
 from ..run import CHECKPOINTS, ProgressCallback, ignore_progress
 from .decision import Decision, decide
 from .observations import Interval, Observations, join_intervals
@@ -55,6 +57,9 @@ def walk_forward(
     progress: ProgressCallback = ignore_progress,
 ) -> list[Decision]:
     """Make all decisions in parallel, skipping those already checkpointed.
+
+    Forecasters with equal lessons, such as neighbors in one metric with several `k`, decide on a day in one
+    process, so that the metric is learned once.
 
     Parameters
     ----------
@@ -84,26 +89,20 @@ def walk_forward(
         found = checkpoints.load(observations.days[t], name) if checkpoints else None
         if found is not None:
             made[t, name] = found
-    left = [task for task in tasks if task not in made]
+    left = _join_lessons([task for task in tasks if task not in made], forecasters)
     client = getattr(joblib.parallel.get_active_backend()[0], "client", None)  # if joblib is set to Dask
     alone = client is None and joblib.effective_n_jobs(n_jobs) == 1
-    today = functools.lru_cache(maxsize=1)(observations.today)  # made once for all forecasters
-    calls = (
-        (
-            partial(_decide, alone, name),
-            (forecasters[name], today(t), *observations.intervals(t, window_of(forecasters[name]))),
-        )
-        for t, name in left
-    )
+    calls = _calls(observations, forecasters, left, alone)
     # Decisions come one by one, so that each is saved before the next ones are finished.
-    decisions = call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
+    results = call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
     try:
-        with closing(decisions):
-            for task, decision in zip(left, decisions, strict=True):
-                made[task] = decision
-                if checkpoints:
-                    checkpoints.save(decision)
-                progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
+        with closing(results):
+            for (t, names), decisions in zip(left, results, strict=True):
+                for name, decision in zip(names, decisions, strict=True):
+                    made[t, name] = decision
+                    if checkpoints:
+                        checkpoints.save(decision)
+                    progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
     except LostWorkersError as error:
         if checkpoints is None:
             raise
@@ -121,11 +120,45 @@ def check_jobs(n_jobs: int | None) -> int | None:
     return n_jobs
 
 
-def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *intervals: Interval) -> Decision:
+def _join_lessons(
+    tasks: Iterable[tuple[int, str]], forecasters: Mapping[str, Forecaster]
+) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the days and the names of those that decide together, as they learn the same."""
+    lessons: dict[str, Hashable] = {
+        name: each.lesson if isinstance(each, NeighborForecaster) else name
+        for name, each in forecasters.items()
+    }
+    joined: dict[tuple[int, Hashable], tuple[str, ...]] = {}
+    for t, name in tasks:
+        joined[t, lessons[name]] = (*joined.get((t, lessons[name]), ()), name)
+    return [(t, names) for (t, _), names in joined.items()]
+
+
+def _calls(
+    observations: Observations,
+    forecasters: Mapping[str, Forecaster],
+    tasks: Iterable[tuple[int, tuple[str, ...]]],
+    alone: bool,
+) -> Iterator[Call]:
+    """Yield what workers are asked, one call per day and group of forecasters."""
+    today = functools.lru_cache(maxsize=1)(observations.today)  # made once for all forecasters
+    groups: dict[tuple[str, ...], list[Forecaster]] = {}  # the same objects in all calls, to be sent once
+    for t, names in tasks:
+        group = groups.setdefault(names, [forecasters[name] for name in names])
+        intervals = observations.intervals(t, window_of(group[0]))
+        yield partial(_decide, alone, names), (group, today(t), *intervals)
+
+
+def _decide(
+    alone: bool, names: tuple[str, ...], forecasters: list[Forecaster], today: Today, *intervals: Interval
+) -> list[Decision]:
     """Decide on a day; intervals are arguments of their own, so that each of them is sent once."""
     # Where decisions run side by side, a decision does not start workers of its own.
-    with _ONE_AT_A_TIME, nullcontext() if alone else joblib.parallel_config("sequential"):
-        return decide(name, forecaster, join_intervals(intervals), today)
+    side_by_side = nullcontext() if alone else joblib.parallel_config("sequential")
+    share = share_learning() if len(names) > 1 else nullcontext()
+    with _ONE_AT_A_TIME, side_by_side, share:
+        known = join_intervals(intervals)
+        return [decide(name, each, known, today) for name, each in zip(names, forecasters, strict=True)]
 
 
 def call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:

@@ -6,6 +6,8 @@ portfolios that were tried, one per column.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +21,25 @@ from .risk_free import RiskFree, row_rates
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All that a sweep tried, which the corrections in each of its studies count.
+
+    Attributes
+    ----------
+    choices : mapping of str to int
+        Number of forecasters and settings in all studies of the sweep, by period.
+    sharpe_spread : float
+        Standard deviation of the Sharpe ratios, per row, of all portfolios.
+    overfitting_probability : float
+        `overfitting_probability` of all portfolios.
+    """
+
+    choices: Mapping[str, int]
+    sharpe_spread: float
+    overfitting_probability: float
 
 
 def expected_best_sharpe(trials: int, spread: float) -> float:
@@ -73,12 +94,24 @@ def probabilistic_sharpe(returns: Array, hurdle: float = 0.0, rates: Array | flo
     return float(norm.cdf((ratio - hurdle) * np.sqrt((len(returns) - 1) / variance)))
 
 
-def deflate_sharpe(equity: pd.DataFrame, trials: int, risk_free: RiskFree = 0.0) -> pd.DataFrame:
+def sharpe_ratios(equity: pd.DataFrame, risk_free: RiskFree = 0.0) -> Array:
+    """Return the Sharpe ratio per row of each portfolio, day × portfolio; NaN for constant curves."""
+    return np.asarray(sharpe_per_row(row_returns(equity), row_rates(equity.index, risk_free)))
+
+
+def spread_of_sharpe(ratios: Array) -> float:
+    """Return the standard deviation of those Sharpe ratios that are known."""
+    return float(spread_of(ratios[np.isfinite(ratios)]))
+
+
+def deflate_sharpe(
+    equity: pd.DataFrame, trials: int, risk_free: RiskFree = 0.0, spread: float | None = None
+) -> pd.DataFrame:
     """Return the Sharpe ratio of each portfolio, and how probable it is that the true one is above zero.
 
     The deflated Sharpe ratio (Bailey and López de Prado, 2014) is the probabilistic one with the hurdle that
-    the best of `trials` portfolios without skill is expected to reach. The spread of their Sharpe ratios is
-    that of the portfolios given. With these as the only trials, ffn has the same values.
+    the best of `trials` portfolios without skill is expected to reach. With the portfolios given as the only
+    trials, ffn has the same values.
 
     Parameters
     ----------
@@ -88,6 +121,9 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int, risk_free: RiskFree = 0.0)
         Number of portfolios and settings tried, at least the number of columns.
     risk_free : float or Series
         Risk-free rate per year, or such rates by day.
+    spread : float, optional
+        Standard deviation of the Sharpe ratios, per row, of all that was tried; by default, of the portfolios
+        given.
 
     Returns
     -------
@@ -97,16 +133,16 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int, risk_free: RiskFree = 0.0)
         trials but fewer than two Sharpe ratios to tell their spread.
     """
     returns, rates = row_returns(equity), row_rates(equity.index, risk_free)
-    ratios = sharpe_per_row(returns, rates)
-    hurdle = expected_best_sharpe(trials, float(spread_of(ratios[np.isfinite(ratios)])))
+    own = spread_of_sharpe(sharpe_per_row(returns, rates)) if spread is None else spread
+    hurdle = expected_best_sharpe(trials, own)
     rows = {
         name: {
             "sharpe": sharpe(equity[name], risk_free),
-            "deflated_sharpe": probabilistic_sharpe(own, hurdle, rates),
-            "probabilistic_sharpe": probabilistic_sharpe(own, rates=rates),
+            "deflated_sharpe": probabilistic_sharpe(curve, hurdle, rates),
+            "probabilistic_sharpe": probabilistic_sharpe(curve, rates=rates),
             "trials": trials,
         }
-        for name, own in zip(equity.columns, returns.T, strict=True)
+        for name, curve in zip(equity.columns, returns.T, strict=True)
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
 

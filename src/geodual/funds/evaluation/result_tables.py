@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ..config import StudyConfig
 from ..decisions.decision import Decision
@@ -69,42 +70,40 @@ def holdings_table(
 ) -> pd.DataFrame:
     """Return one row per holding: date, forecaster, fund, weight, forecast, known (factors), realized."""
     nav, caps = observations.panel.nav, make_caps(config, observations.facts)
-    tables = [
-        pd.DataFrame(
-            {
-                "date": picks.day,
-                "forecaster": picks.forecaster,
-                "fund": picks.funds.to_numpy(),
-                "weight": portfolio_weights(
-                    config.weights, pd.Series(picks.forecast, picks.funds), nav.loc[: picks.day], caps
-                ),
-                "forecast": picks.forecast,
-                "known": picks.known,
-            }
-        )
+    weights = [
+        portfolio_weights(config.weights, pd.Series(picks.forecast, picks.funds), nav.loc[: picks.day], caps)
         for picks in picked
     ]
-    holdings = pd.concat(tables, ignore_index=True)
+    holdings = _stacked(
+        picked,
+        fund=[picks.funds for picks in picked],
+        weight=weights,
+        forecast=[picks.forecast for picks in picked],
+        known=[picks.known for picks in picked],
+    )
     key = ["date", "forecaster", "fund"]
     return holdings.merge(predictions[[*key, "realized"]], on=key, how="left", validate="one_to_one")
 
 
 def neighbors_table(picked: Sequence[Picks]) -> pd.DataFrame:
     """Return one row per pick and neighbor: date, forecaster, fund, neighbor, distance, earned."""
-    tables = [
-        pd.DataFrame(
-            {
-                "date": picks.day,
-                "forecaster": picks.forecaster,
-                "fund": np.repeat(picks.funds.to_numpy(), picks.neighbors.shape[1]),
-                "neighbor": picks.neighbors.ravel(),
-                "distance": picks.distances.ravel(),
-                "earned": picks.returns.ravel(),
-            }
-        )
-        for picks in picked
-    ]
-    return pd.concat(tables, ignore_index=True)
+    return _stacked(
+        picked,
+        fund=[picks.funds.repeat(picks.neighbors.shape[1]) for picks in picked],
+        neighbor=[picks.neighbors.ravel() for picks in picked],
+        distance=[picks.distances.ravel() for picks in picked],
+        earned=[picks.returns.ravel() for picks in picked],
+    )
+
+
+def _stacked(picked: Sequence[Picks], **columns: Sequence[ArrayLike]) -> pd.DataFrame:
+    """Return one table of the picks of all decisions, by date and forecaster: a table each would be slow."""
+    sizes = [len(np.asarray(own)) for own in next(iter(columns.values()))]
+    labels = {
+        "date": pd.DatetimeIndex([picks.day for picks in picked]).repeat(sizes),
+        "forecaster": pd.Index([picks.forecaster for picks in picked], dtype=str).repeat(sizes),
+    }
+    return pd.DataFrame(labels | {name: np.concatenate(own) for name, own in columns.items()})
 
 
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:

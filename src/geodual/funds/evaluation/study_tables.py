@@ -23,7 +23,7 @@ from .forecast_diagnostics import (
     summarize_spread,
     summarize_types,
 )
-from .overfitting import deflate_sharpe, overfitting_probability
+from .overfitting import Trials, deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in, judged_period
 from .persistence import Persistence, compare_years, returns_by_year
 from .random_portfolios import rank_among_random
@@ -103,6 +103,7 @@ class StudyTables:
     seconds: float
     facts_digest: str = ""
     units: dict[str, str] = field(default_factory=dict, repr=False)
+    trials: Trials | None = field(default=None, repr=False)
 
     @classmethod
     def tables(cls) -> tuple[Table, ...]:
@@ -158,8 +159,10 @@ class StudyTables:
         -------
         int
             The number of forecasters, and, where the period is one on which settings were tuned, the number
-            of candidates tried.
+            of candidates tried; in a study of a sweep, those of all its studies.
         """
+        if self.trials is not None:
+            return self.trials.choices[period]
         tuned = self.chosen if self.config.tune and period != "test" else ()
         return count_choices(len(self.config.compared), tuned, self.config)
 
@@ -621,16 +624,20 @@ class StudyTables:
 
         Columns: sharpe (per year, whole study); deflated_sharpe (probability that the true Sharpe ratio is
         above zero after the number of trials); probabilistic_sharpe (the same for a single trial); trials
-        (number of forecasters and tuned settings).
+        (number of forecasters and tuned settings; in a sweep, those of all its studies).
         """
-        return deflate_sharpe(self._portfolios, self.n_choices("both"), self._rate)
+        spread = None if self.trials is None else self.trials.sharpe_spread
+        return deflate_sharpe(self._portfolios, self.n_choices("both"), self._rate, spread)
 
     @cached_property
     def overfitting_probability(self) -> float:
         """The probability that the best forecaster on half of the days is not above the median on the others.
 
-        NaN with fewer than two forecasters or too few days.
+        In a study of a sweep, the best of all portfolios of the sweep. NaN with fewer than two forecasters or
+        too few days.
         """
+        if self.trials is not None:
+            return self.trials.overfitting_probability
         return overfitting_probability(self._portfolios, risk_free=self._rate)
 
     @computed(

@@ -7,10 +7,15 @@ within each: as the excess over the mean of the interval, or as a rank.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -26,6 +31,8 @@ from .forecast import Rows, Training, check_window
 TARGETS = ("return", "excess", "rank")
 _SMALLEST_CLASS = 0.05  # share of the rows below which a class is too small to learn from
 _PERIODS = ("groups", "periods")  # parameters of `fit` that take the interval of each row
+# What was learned while learning is shared, with the warnings of its fit, by all that it was learned from.
+_learned: ContextVar[dict[str, tuple[Any, tuple[Warning, ...]]] | None] = ContextVar("learned", default=None)
 
 
 def make_target(training: Training, target: str) -> Array:
@@ -131,7 +138,41 @@ def fit_estimator(estimator: Any, training: Training, y: Array | Rows, weights: 
     # Intervals are numbered in order of time, 0 for the oldest.
     number = int(np.max(training.age, initial=0)) - np.asarray(training.age)
     more |= {name: number for name in _PERIODS if name in takes}
-    return clone(estimator).fit(training.features, y, **more)
+    return _fit_once(estimator, training.features, y, more)
+
+
+@contextmanager
+def share_learning() -> Iterator[None]:
+    """Fit equal estimators to equal rows only once; forecasters that differ in `k` share their metric."""
+    before = _learned.set({})
+    try:
+        yield
+    finally:
+        _learned.reset(before)
+
+
+def digest_of(thing: object) -> str | None:
+    """Return a text that is equal for equal things; None for one that cannot be pickled."""
+    try:
+        return str(joblib.hash(thing))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        return None
+
+
+def _fit_once(estimator: Any, X: Array, y: Array | Rows, more: dict[str, Any]) -> Any:
+    """Return a fitted copy of an estimator: the one of before if learning is shared and all is equal."""
+    known = _learned.get()
+    key = None if known is None else digest_of((estimator, X, y, more))
+    if known is None or key is None:
+        return clone(estimator).fit(X, y, **more)
+    if key not in known:
+        with warnings.catch_warnings(record=True) as caught:
+            fitted = clone(estimator).fit(X, y, **more)
+        known[key] = fitted, tuple(each.message for each in caught if isinstance(each.message, Warning))
+    fitted, told = known[key]
+    for warning in told:
+        warnings.warn(warning, stacklevel=2)
+    return fitted
 
 
 def _parameters(estimator: Any) -> tuple[str, ...]:

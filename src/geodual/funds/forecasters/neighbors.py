@@ -20,6 +20,7 @@ from .forecast import NO_LABEL, Forecast, Rows, Today, Training
 from .learning import (
     age_weights,
     check_lesson,
+    digest_of,
     fit_estimator,
     linear_map,
     make_classes,
@@ -127,6 +128,11 @@ class NeighborForecaster:
     def unit(self) -> str:
         """What is averaged: the target, or "excess" in place of "return" with more than one interval."""
         return safe_target(self.target, self.window)
+
+    @property
+    def lesson(self) -> tuple[object, ...]:
+        """What the metric is learned from: forecasters with equal lessons learn the same metric."""
+        return digest_of(self.metric) or id(self.metric), self.unit, self.window, self.half_life, self.label
 
     def forecast(self, training: Training, today: Today) -> Forecast:
         """Learn the metric, and average the target over the nearest neighbors of each fund of the day."""

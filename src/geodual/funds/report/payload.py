@@ -168,9 +168,20 @@ def summarize(study: StudyTables) -> dict[str, Any]:
         "chosen": study.chosen,
         "units": study.units,
         "notes": list(study.notes),
+        "trials": _trials(study),
         "seconds": round(study.seconds, 1),
         "versions": versions(),
     }
+
+
+def _trials(study: StudyTables) -> dict[str, Any] | None:
+    """Return what else a sweep tried; None for a study of its own."""
+    tried = study.trials
+    if tried is None:
+        return None
+    choices = {period: int(number) for period, number in tried.choices.items()}
+    spread, overfitting = _plain(tried.sharpe_spread), _plain(tried.overfitting_probability)
+    return {"choices": choices, "sharpe_spread": spread, "overfitting_probability": overfitting}
 
 
 def _baselines(study: StudyTables) -> dict[str, Any]:

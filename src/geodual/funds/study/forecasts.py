@@ -81,11 +81,16 @@ class Forecasts:
 
     def with_trading(self, config: StudyConfig) -> Forecasts:
         """Return the same forecasts with other settings that they do not depend on."""
-        given = self.given.with_trading(config)
-        if config.baselines == self.given.config.baselines:
+        return self.with_inputs(self.given.with_trading(config))
+
+    def with_inputs(self, given: Inputs) -> Forecasts:
+        """Return the same forecasts with other inputs that they do not depend on."""
+        if given.config.baselines == self.given.config.baselines:
             return replace(self, given=given)
-        observations = given.observe()  # other baselines may want to see other factors
-        made = _forecast_baselines(config, observations, self.rows)
+        observations = self.observations
+        if not set(given.asked) <= set(observations.asked):  # other baselines, which see other factors
+            observations = given.observe()
+        made = _forecast_baselines(given.config, observations, self.rows)
         return replace(self, given=given, observations=observations, baselines=made)
 
 
@@ -125,17 +130,29 @@ def gather_forecasts(
     forecasters: dict[str, Forecaster],
     decisions: list[Decision],
     chosen: dict[str, dict[str, Any]],
+    like: Forecasts | None = None,
 ) -> Forecasts:
-    """Return decisions with the tables that follow from them alone."""
+    """Return decisions with the tables that follow from them alone.
+
+    Parameters
+    ----------
+    given, observations, rows, forecasters, decisions, chosen : object
+        As in `Forecasts`.
+    like : Forecasts, optional
+        Others from the same observations and rows: what does not depend on forecasters is taken from them.
+    """
     predictions = predictions_table(decisions, observations)
     nav, types = observations.panel.nav, observations.types
     tables = {
         "predictions": predictions,
         "ic": ic_table(predictions, types),
         "ic_decay": ic_decay(predictions, nav, types=types),
-        "factor_ic": factor_ics(observations, rows),
+        "factor_ic": factor_ics(observations, rows) if like is None else like.tables["factor_ic"],
         "universe": universe_table(decisions, observations),
     }
     notes = tuple(note_decisions(decisions, given.config))
-    baselines = _forecast_baselines(given.config, observations, rows)
+    if like is not None and like.given.config.baselines == given.config.baselines:
+        baselines = like.baselines
+    else:
+        baselines = _forecast_baselines(given.config, observations, rows)
     return Forecasts(given, observations, rows, forecasters, decisions, chosen, tables, notes, baselines)

@@ -7,6 +7,7 @@ import inspect
 import io
 import pickle
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -37,6 +38,16 @@ _INSTALLED = ("geodual", "sklearn", "numpy", "pandas", "scipy", "builtins")
 
 
 @dataclass(frozen=True, eq=False)
+class Data:
+    """The data that the user gave, read; any number of studies can share them."""
+
+    panel: Panel
+    levels: pd.Series[float] | pd.DataFrame | None
+    facts: FundFacts
+    index_findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """What the user gave, read and checked."""
 
@@ -61,9 +72,10 @@ class Inputs:
         index_days = None if self.levels is None else self.levels.index
         return prepare_panel(self.panel, self.config, self.facts, index_days)
 
-    def observe(self) -> Observations:
-        """Return what is known on each rebalance day."""
-        return observe(self.prepared, self.config, self.factors, self.facts, asked=self.asked)
+    def observe(self, asked: Iterable[str] | None = None) -> Observations:
+        """Return what is known on each rebalance day, with the factors that somebody asked for."""
+        asked = self.asked if asked is None else asked
+        return observe(self.prepared, self.config, self.factors, self.facts, asked=asked)
 
     def keys(self) -> list[str]:
         """Return all that a decision depends on besides its past: settings, forecasters, factors, version."""
@@ -94,20 +106,40 @@ def take_inputs(
     settings : dict
         Its other settings.
     """
+    return make_inputs(read_data(panel, index, facts), compared, settings)
+
+
+def read_data(panel: Any, index: Any, facts: Any) -> Data:
+    """Return the data in any form in which `backtest` takes them, read and checked."""
     read = panel if isinstance(panel, Panel) else read_nav(panel)
+    levels = None if index is None else read_indices(index)
+    return Data(read, levels, take_facts(facts), find_in_index(levels, read))
+
+
+def make_inputs(data: Data, compared: tuple[Any, Any], settings: dict[str, Any]) -> Inputs:
+    """Return the inputs of a study of some data.
+
+    Parameters
+    ----------
+    data : Data
+        The data.
+    compared : tuple of object
+        The arguments `metrics` and `forecasters` of `backtest`.
+    settings : dict
+        Its other settings.
+    """
     factors, settings = take_factors(settings)
     config = StudyConfig(**compared_settings(*compared), **check_names(settings, "backtest"))
-    known, levels = take_facts(facts), None if index is None else read_indices(index)
     return Inputs(
-        panel=read,
-        levels=levels,
+        panel=data.panel,
+        levels=data.levels,
         config=config,
         factors=factors,
-        facts=known,
-        fees=make_fee_rules(config, known),
+        facts=data.facts,
+        fees=make_fee_rules(config, data.facts),
         forecasters=resolve_compared(*compared, config),
         risk_free=take_risk_free(config.risk_free),
-        index_findings=find_in_index(levels, read),
+        index_findings=data.index_findings,
     )
 
 

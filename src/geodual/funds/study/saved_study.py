@@ -16,7 +16,9 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
+from ..evaluation.overfitting import Trials
 from ..evaluation.performance import portfolio_row
+from ..evaluation.periods import PERIODS
 from ..evaluation.result_tables import ic_table
 from ..evaluation.risk_free import rate_of_table
 from ..evaluation.table_registry import Table
@@ -125,8 +127,24 @@ def _read(folder: Path) -> Study:
         chosen=summary["chosen"],
         units=summary["units"] if not _is_old(summary) else dict.fromkeys(config.compared, "return"),
         notes=tuple(map(str, summary["notes"])),
+        trials=_read_trials(summary.get("trials")),
         seconds=summary["seconds"],
     )
+
+
+def _read_trials(saved: Any) -> Trials | None:
+    """Return what else a sweep tried, if the study is one of a sweep."""
+    if saved is None:
+        return None
+    try:
+        choices = {period: int(saved["choices"][period]) for period in PERIODS}
+        numbers = (saved["sharpe_spread"], saved["overfitting_probability"])
+        spread, overfitting = (np.nan if each is None else float(each) for each in numbers)
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{SUMMARY}: `trials` has no numbers of trials by period") from None
+    if min(choices.values()) < 1:
+        raise ValueError(f"{SUMMARY}: `trials` has a number below 1")
+    return Trials(choices, spread, overfitting)
 
 
 def _is_old(summary: dict[str, Any]) -> bool:

@@ -144,6 +144,8 @@ class Study(StudyTables):
         Settings that `tune` chose, by forecaster.
     notes : tuple of str
         Sentences that the reader of the result should know.
+    trials : object, optional
+        What else a sweep tried, if the study is one of a sweep: all its corrections count it.
     seconds : float
         Run time.
     checkpoints : object, optional
@@ -201,7 +203,8 @@ class Study(StudyTables):
         """Trade the same forecasts by other rules and costs; nothing is learned anew.
 
         The result is that of `backtest` with all settings of the study but those given, to the last digit.
-        Its p-values do not count how often a study was traded anew; `sweep` counts every trial.
+        Its p-values do not count how often a study was traded anew; `sweep` counts every trial, and what is
+        made from its studies still counts those of the sweep.
 
         Parameters
         ----------
@@ -236,7 +239,8 @@ class Study(StudyTables):
         started = time.perf_counter()
         config = trading_settings(self.config, settings)
         forecasts = take_forecasts(self, self.forecasts, panel, index, facts).with_trading(config)
-        return Study(**trade(forecasts), forecasts=forecasts, seconds=time.perf_counter() - started)
+        parts = trade(forecasts) | {"trials": self.trials}
+        return Study(**parts, forecasts=forecasts, seconds=time.perf_counter() - started)
 
     @property
     def headline(self) -> str:

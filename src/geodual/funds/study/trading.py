@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -26,39 +27,91 @@ from .notes import note_concentration, note_data, note_index, note_portfolios, n
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
 
 
-def trade(forecasts: Forecasts) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """What portfolios are compared with; the forecasts of the study change none of it.
+
+    Attributes
+    ----------
+    mix : IndexMix, optional
+        The indices by type.
+    index : Series
+        The index; all funds with equal weights if none was given.
+    index_name : str
+        What it is called.
+    filled : list of str
+        Notes on its missing levels.
+    tables : dict of str to DataFrame
+        Random portfolios and baselines, as `Study` has them.
+    """
+
+    mix: IndexMix | None
+    index: pd.Series[float]
+    index_name: str
+    filled: list[str]
+    tables: dict[str, pd.DataFrame]
+
+
+def find_rivals(forecasts: Forecasts) -> Rivals:
+    """Return what portfolios are compared with, traded by the settings of a study.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts, of which the days, the universes and the baselines are used.
+    """
+    given, observations = forecasts.given, forecasts.observations
+    config, nav = given.config, observations.panel.nav
+    rows = rows_to_decide(observations, config, given.fees)
+    mix, (benchmark, filled) = find_benchmark(given, observations, rows)
+    equal = equal_weight_curve(observations, rows, config)
+    universes = {decision.day: decision.funds for decision in forecasts.decisions}
+    drawn = draw_random_portfolios(
+        Market(nav, given.fees), universes, config, observations.facts, risk_free=given.risk_free
+    )
+    return Rivals(
+        mix,
+        equal if benchmark is None else benchmark,
+        EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
+        filled,
+        {"random_portfolios": drawn, **_keep_baselines(forecasts, equal)},
+    )
+
+
+def trade(forecasts: Forecasts, rivals: Rivals | None = None) -> dict[str, Any]:
     """Return what `Study` is made of, but for its time: the forecasts, and the portfolios that trade them.
 
     Parameters
     ----------
     forecasts : Forecasts
         The forecasts, with the settings to trade by.
+    rivals : Rivals, optional
+        What `find_rivals` returns for these forecasts, or for others with the same days and settings of
+        trading.
     """
     given, observations = forecasts.given, forecasts.observations
     config, panel = given.config, given.panel
-    rows = rows_to_decide(observations, config, given.fees)
-    mix, (benchmark, filled) = find_benchmark(given, observations, rows)
+    rivals = rivals or find_rivals(forecasts)
     picked = pick_funds(observations, forecasts.decisions, forecasts.forecasters, config)
-    equal = equal_weight_curve(observations, rows, config)
-    books = _keep_ledgers(forecasts, picked, equal if benchmark is None else benchmark)
+    books = _keep_ledgers(forecasts, picked, rivals.index)
     return {
         "config": config,
         "source": panel.source,
         "digest": panel.digest,
         "findings": (*panel.findings, *given.index_findings),
-        "index_name": EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
+        "index_name": rivals.index_name,
         "index_digest": digest_levels(given.levels),
         **forecasts.tables,
         **books,
-        "benchmarks": _own_benchmarks(mix, books["holdings"], config),
-        **_keep_baselines(forecasts, equal),
+        "benchmarks": _own_benchmarks(rivals.mix, books["holdings"], config),
+        **rivals.tables,
         **_explain_picks(forecasts, picked),
         "factor_labels": observations.factors.labels,
         "facts": given.facts.of_funds(observations.funds),
         "facts_digest": given.facts.digest,
         "chosen": forecasts.chosen,
         "units": {decision.forecaster: decision.unit for decision in forecasts.decisions},
-        "notes": collect_notes(forecasts, books, filled),
+        "notes": collect_notes(forecasts, books, rivals.filled),
     }
 
 
@@ -73,14 +126,10 @@ def _keep_ledgers(
     equity = books["equity"]
     levels = index.reindex(equity.index)
     equity["index"] = levels / levels.iloc[0]
-    universes = {decision.day: decision.funds for decision in forecasts.decisions}
     return {
         **books,
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
-        "random_portfolios": draw_random_portfolios(
-            Market(nav, fees), universes, config, observations.facts, risk_free=given.risk_free
-        ),
         "risk_free": rate_table(given.risk_free, nav.index[0]),
     }
 
