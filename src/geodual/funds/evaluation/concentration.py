@@ -15,6 +15,7 @@ from geodual.arrays import Array, Indices
 # Two funds with this correlation share 81 % of their variance: holding both in place of one lowers the
 # volatility by 1 − √((1 + 0.9)/2), less than 3 %.
 TOGETHER = 0.9
+CONCENTRATION = "Concentration: "  # how a note on it begins
 _SHARE = 0.4  # of the picks; if four of ten funds are as one, the others decide little more than half
 _FEWEST = 3  # picks
 _YEAR = 252  # rows over which correlations are measured

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
+from ..language import say
 from .wording import PERIOD_TITLES, name_curve, name_period
 
 
@@ -292,8 +293,8 @@ def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind
 
 
 def _head_cell(column: Column) -> str:
-    hint = f' title="{escape(column.hint)}"' if column.hint else ""
-    return f'<th scope="col" class="{column.kind}"{hint}>{escape(column.title)}</th>'
+    hint = f' title="{escape(say(column.hint))}"' if column.hint else ""
+    return f'<th scope="col" class="{column.kind}"{hint}>{escape(say(column.title))}</th>'
 
 
 def _row_cells(record: dict[Any, Any], columns: Sequence[Column]) -> str:

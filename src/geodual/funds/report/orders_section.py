@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..evaluation.orders import Orders
+from ..language import say
 from .markup import Column, Section, make_list, make_paragraph, make_section, make_table
 from .wording import MISSING, format_number, format_percent, format_two, format_whole
 
@@ -39,6 +40,7 @@ def show_orders(orders: Orders) -> Section:
         The orders of a selection.
     """
     table = orders.table.assign(day=orders.table["day"].dt.strftime("%Y-%m-%d").fillna(""))
+    ranked = say("Rank of the forecast among {n:,} funds", n=orders.n_ranked)
     columns = (
         Column("fund", "Fund", kind="text", under=("why",)),
         Column("action", "Order", kind="text"),
@@ -48,7 +50,12 @@ def show_orders(orders: Orders) -> Section:
         Column("price", "Price", lambda price: format_number(price, 4), under=("day",)),
         Column("weight_before", "Weight held", format_percent),
         Column("weight_after", "Weight after", format_percent),
-        Column("rank", "Rank", format_whole, hint=f"Rank of the forecast among {orders.n_ranked:,} funds"),
+        Column(
+            "rank",
+            "Rank",
+            format_whole,
+            hint=ranked,
+        ),
     )
     lead = (
         "At the last published values; lots are sold first in, first out. The fees are those of the age that "

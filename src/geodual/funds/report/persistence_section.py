@@ -67,7 +67,7 @@ def _tell(study: StudyTables) -> str:
     moves, correlation = study.persistence, study.persistence_by_year["rank_correlation"]
     stay, fall = moves.at["1", "1"], moves.at["1", "4"]
     mean = format_number(correlation.mean(), 2)
-    pairs = count_things(len(correlation), "pair")
+    pairs = count_things(len(correlation), "{n} pair", "{n} pairs")
     return (
         f"Of the best quarter of the funds of a calendar year, {format_percent(stay)} were among the best "
         f"quarter of the next, and {format_percent(fall)} among the worst; 25\u202f% each would be no "

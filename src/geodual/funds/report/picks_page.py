@@ -20,6 +20,7 @@ from ..evaluation.case import INDEX, PickCase
 from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
 from ..forecasters.registry import forecaster_label
+from ..language import current_language, reword, say, say_all
 from ..run import REPORT
 from ..sources.reading.fund_facts import take_facts
 from .committee import (
@@ -162,7 +163,7 @@ def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
         addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
         index = selection.levels.get(fund)
         tables = make_tables(panel, fund, index, facts, None, risk_free, factors)
-        FundSheet(**tables).to_html(folder / addresses[fund])
+        FundSheet(**tables).to_html(folder / addresses[fund], language=current_language())
     return addresses
 
 
@@ -234,7 +235,7 @@ def _draw(case: PickCase) -> str:
 
 
 def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
-    past = "the funds of like volatility"
+    past = say("the funds of like volatility")
     picks, case = _with_texts(selection.picks), selection.case
     if case is not None:
         picks = picks.join(case.risk.drop(columns="sharpe"), on="fund")
@@ -244,8 +245,8 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         Column("rank", "Rank", format_whole),
         Column("weight", "Weight", format_percent),
         Column("forecast", "Forecast", format_number if selection.unit == "rank" else format_percent),
-        Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
-        Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
+        Column("past_low", "Past low", format_percent, hint=say("10 % of {peers} earned less", peers=past)),
+        Column("past_high", "Past high", format_percent, hint=say("10 % of {peers} earned more", peers=past)),
         *(_RISK if case is not None else ()),
         *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
     )
@@ -313,7 +314,7 @@ def _show_record(selection: SelectionTables) -> Section | None:
     case = selection.case
     if case is None:
         return None
-    words = make_paragraph(selection.record_text + tell_range(case))
+    words = make_paragraph(say_all(reword(selection.record_text), tell_range(case)))
     rows = case.record.measures(case.risk_free)
     if rows.empty:
         return make_section("record", "Record", words)

@@ -29,6 +29,7 @@ from .markup import (
     name_column,
 )
 from .wording import (
+    count_terms,
     format_day,
     format_number,
     format_percent,
@@ -159,9 +160,7 @@ def show_trailing_returns(study: StudyTables) -> Section | None:
     if table.empty:
         return None
     rows = table.rename_axis("forecaster").rename(columns=str).reset_index()
-    spans = [
-        Column(str(years), "1 year" if years == 1 else f"{years} years", format_percent) for years in table
-    ]
+    spans = [Column(str(years), count_terms(int(str(years)), "yearly"), format_percent) for years in table]
     lead = (
         f"Returns up to {study.equity.index[-1]:%Y-%m-%d}, after cost, per year where longer than a year. A "
         "span that begins before the portfolios is left out."

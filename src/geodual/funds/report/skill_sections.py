@@ -11,6 +11,7 @@ import pandas as pd
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
+from ..language import phrase
 from .headline import LEVEL, Headline
 from .markup import (
     Column,
@@ -63,17 +64,24 @@ _OVERFITTING = (
     Column("trials", "Trials", format_whole, hint="Number of forecasters and settings that were tried"),
 )
 _WIDTH, _HEIGHT, _BAR = 200.0, 18.0, 8.0  # of a drawing and of its bar, in units of its own
-_INTERVAL = "95 % interval that holds for all forecasters, or all factors, together"
+_LOW = phrase("Lower end of the 95 % interval that holds for all forecasters, or all factors, together")
+_HIGH = phrase("Upper end of the 95 % interval that holds for all forecasters, or all factors, together")
 _CLEAR = "more than chance would produce, unless its settings were chosen on these data"
 _NAME = Column("label", "Name", kind="text")
 _IC = (
     Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realized returns"),
     Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
-    Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
-    Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
+    Column("low", "Low", format_number, hint=_LOW),
+    Column("high", "High", format_number, hint=_HIGH),
     Column(
         "p", "p", format_p, hint="Of a mean IC of zero, corrected for the number of forecasters or factors"
     ),
+)
+_LOW_REST = phrase(
+    "Lower end of the 95 % interval that holds for all forecasters, or all factors, together, for the rest"
+)
+_HIGH_REST = phrase(
+    "Upper end of the 95 % interval that holds for all forecasters, or all factors, together, for the rest"
 )
 _REST = (
     Column(
@@ -88,8 +96,8 @@ _REST = (
         format_number,
         hint="Mean IC of the part of the ranks that momentum does not explain",
     ),
-    Column("rest_low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}, for the rest"),
-    Column("rest_high", "High", format_number, hint=f"Upper end of the {_INTERVAL}, for the rest"),
+    Column("rest_low", "Low", format_number, hint=_LOW_REST),
+    Column("rest_high", "High", format_number, hint=_HIGH_REST),
     Column("rest_p", "p", format_p, hint="Of a mean IC of the rest of zero, corrected for the choice"),
 )
 
@@ -166,7 +174,8 @@ def _count(tables: pd.DataFrame, headline: Headline) -> str:
     if rows["n"].min() < FEWEST:
         return ""
     n = int((rows["p_holm"] < LEVEL).sum())
-    return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {count_things(len(rows), 'pair')} do so."
+    pairs = count_things(len(rows), "{n} pair", "{n} pairs")
+    return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {pairs} do so."
 
 
 def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:

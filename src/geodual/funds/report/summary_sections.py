@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import UNIVERSE, forecaster_label
+from ..language import say
 from .headline import LEVEL, Headline
 from .markup import (
     Column,
@@ -148,7 +149,7 @@ def _weigh_overfitting(study: StudyTables, best: str) -> Iterator[TrustFact]:
     if not best:
         return
     if pd.notna(deflated := study.overfitting["deflated_sharpe"][best]):
-        trials = count_things(int(study.overfitting["trials"][best]), "trial")
+        trials = count_things(int(study.overfitting["trials"][best]), "{n} trial", "{n} trials")
         text = f"above zero with {format_percent(deflated, 0)} probability, after {trials}"
         yield TrustFact("Sharpe ratio", text, deflated < _LIKELY, "skill")
     if pd.notna(probability := study.overfitting_probability):
@@ -169,7 +170,11 @@ def _weigh_survivorship(study: StudyTables) -> TrustFact:
 
 def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
     lag, fees = study.config.execution_lag, float(study.fills["fee"].sum())
-    day = "on the day of the decision" if lag == 0 else f"{count_things(lag, 'day')} after the decision"
+    day = (
+        "on the day of the decision"
+        if lag == 0
+        else count_things(lag, "{n} day after the decision", "{n} days after the decision")
+    )
     paid = study.costs["cost"][best] if best else study.costs["cost"].mean()
     cost = f"fees of {format_percent(paid, 2)} per year" if fees > 0.0 else "no fees"
     free = not fees > 0.0
@@ -183,11 +188,13 @@ def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
 
 def _weigh_data(study: StudyTables) -> TrustFact:
     n, n_matter = len(study.findings), sum(finding.matters for finding in study.findings)
+    findings = count_things(n, "{n} finding", "{n} findings")
     if not n:
         return TrustFact("Data", "no findings", False, "data")
     if not n_matter:
-        return TrustFact("Data", f"{count_things(n, 'finding')}, none of which matters", False, "data")
-    return TrustFact("Data", f"{n_matter} of {count_things(n, 'finding')} can change a result", True, "data")
+        return TrustFact("Data", say("{findings}, none of which matters", findings=findings), False, "data")
+    text = say("{n} of {findings} can change a result", n=n_matter, findings=findings)
+    return TrustFact("Data", text, True, "data")
 
 
 def show_answers(study: StudyTables, headline: Headline) -> Section:
@@ -197,7 +204,7 @@ def show_answers(study: StudyTables, headline: Headline) -> Section:
     n_cautions = sum(fact.caution for fact in facts)
     caution = "No reason for caution was found."
     if n_cautions:
-        caution = f"{count_things(n_cautions, 'reason')} for caution."
+        caution = count_things(n_cautions, "{n} reason for caution.", "{n} reasons for caution.")
     rows = "".join(map(_fact_row, facts))
     cards = (
         _card("Does it work?", headline.verdict, works),

@@ -10,7 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
-from ..evaluation.concentration import tell_concentration
+from ..evaluation.concentration import CONCENTRATION, tell_concentration
 from ..evaluation.market import FeeRules
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
@@ -229,7 +229,7 @@ def note_concentration(
     facts = observations.facts
     told = tell_concentration(picks, observations.panel.nav.loc[:day], facts.types, facts.companies)
     whose = f"the picks of {forecaster_label(forecaster)} on {day.date()}" if forecaster else "the picks"
-    return [f"Concentration: of {whose}, {'; '.join(told)}."] if told else []
+    return [f"{CONCENTRATION}of {whose}, {'; '.join(told)}."] if told else []
 
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
