@@ -23,6 +23,7 @@ ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
 KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
+_PAGES = "report/"  # the folder of the texts that only `say` says
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -167,6 +168,14 @@ def _is_kept(key: str) -> bool:
     return key in KEPT or _NUMBER.fullmatch(key) is not None
 
 
+def _stored(language: str) -> dict[str, str]:
+    """Return the texts that `phrase` may have made: those of all files but the pages, which are never stored."""
+    catalog = read_catalog(language).items()
+    return {
+        key: text for file, texts in catalog if not file.startswith(_PAGES) for key, text in texts.items()
+    }
+
+
 @cache
 def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str]]:
     """Return how the templates with placeholders begin, what they match, and their translations.
@@ -174,7 +183,7 @@ def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str
     The most specific come first: those with most letters besides the placeholders.
     """
     found = []
-    for template, translation in _texts(language).items():
+    for template, translation in _stored(language).items():
         parts = [(fixed, name) for fixed, name, _, _ in Formatter().parse(template)]
         letters = sum(len(fixed) for fixed, _ in parts)
         names: set[str | None] = {None}
