@@ -169,11 +169,10 @@ def _is_kept(key: str) -> bool:
 
 
 def _stored(language: str) -> dict[str, str]:
-    """Return the texts that `phrase` may have made: those of all files but the pages, which are never stored."""
+    """Return the texts that `phrase` may have made: all but those of pages, which are never stored."""
     catalog = read_catalog(language).items()
-    return {
-        key: text for file, texts in catalog if not file.startswith(_PAGES) for key, text in texts.items()
-    }
+    stored = [texts for file, texts in catalog if not file.startswith(_PAGES)]
+    return {key: text for texts in stored for key, text in texts.items()}
 
 
 @cache
