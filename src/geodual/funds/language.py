@@ -24,6 +24,7 @@ LANGUAGES = (ENGLISH, "zh")
 KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
 _PAGES = "report/"  # the folder of the texts that only `say` says
+_CHINESE, _LATIN = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9%+−]")
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -66,8 +67,9 @@ def say(template: str, /, **values: Any) -> str:
     **values : object
         What the placeholders stand for, already in the current language.
     """
-    text = _texts(_current.get()).get(template, template)
-    return text.format(**values) if values else text
+    language = _current.get()
+    text = _texts(language).get(template, template)
+    return _fill(text, values, language) if values else text
 
 
 def phrase(template: str, /, **values: Any) -> str:
@@ -107,6 +109,29 @@ def texts_of_scripts() -> dict[str, str]:
     return {
         key: text for file, texts in catalog.items() if file.endswith(".js") for key, text in texts.items()
     }
+
+
+def _fill(template: str, values: dict[str, Any], language: str) -> str:
+    """Return a template filled in; in Chinese with spaces beside Latin letters only."""
+    if language != "zh":
+        return template.format(**values)
+    text = ""
+    for fixed, name, form, _ in Formatter().parse(template):
+        text = _join_spaced(text, fixed)
+        if name is not None:
+            text = _join_spaced(text, format(values[name], form or ""))
+    return text
+
+
+def _join_spaced(left: str, right: str) -> str:
+    """Return two texts one after the other, with a space between Chinese and Latin letters or digits."""
+    before, after = left.rstrip(" ")[-1:], right.lstrip(" ")[:1]
+    if _CHINESE.match(before) and _CHINESE.match(after):
+        return left.rstrip(" ") + right.lstrip(" ")
+    for one, other in ((_CHINESE, _LATIN), (_LATIN, _CHINESE)):
+        if one.match(before) and other.match(after):
+            return f"{left.rstrip(' ')} {right.lstrip(' ')}"
+    return left + right
 
 
 @cache
@@ -160,7 +185,7 @@ def _match(text: str, language: str, value: str) -> str | None:
         if text.startswith(start) and (found := pattern.fullmatch(text)):
             values = found.groupdict()
             told = {key: each if _is_kept(key) else _reword(each, language) for key, each in values.items()}
-            return translation.format(**told)
+            return _fill(translation, told, language)
     return None
 
 
