@@ -23,6 +23,7 @@ ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
 KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
+_LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -75,7 +76,8 @@ def phrase(template: str, /, **values: Any) -> str:
     Parameters
     ----------
     template : str
-        The English text, with placeholders. One that begins with ``n`` stands for a number; the texts of the
+        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``list`` and ``list_...``
+        for texts with commas between them, ``parts`` for texts with semicolons between them. The texts of all
         others are translated, too, except for names (`KEPT`).
     **values : object
         What the placeholders stand for; without any, the text is returned as it is.
@@ -158,13 +160,28 @@ def _match(text: str, language: str, value: str) -> str | None:
     for start, pattern, translation in _patterns(language, value):
         if text.startswith(start) and (found := pattern.fullmatch(text)):
             values = found.groupdict()
-            told = {key: each if _is_kept(key) else _reword(each, language) for key, each in values.items()}
+            told = {key: _reword_value(key, each, language) for key, each in values.items()}
             return translation.format(**told)
     return None
 
 
-def _is_kept(key: str) -> bool:
-    return key in KEPT or _NUMBER.fullmatch(key) is not None
+def _reword_value(key: str, text: str, language: str) -> str:
+    """Return what a placeholder stands for in another language."""
+    if key in KEPT or _NUMBER.fullmatch(key):
+        return text
+    between = _LIST.get(key.partition("_")[0])
+    if between is None:
+        return _reword(text, language)
+    entries = [_reword_entry(entry, language) for entry in text.split(between)]
+    return _texts(language).get(between, between).join(entries)
+
+
+def _reword_entry(text: str, language: str) -> str:
+    """Return an entry of a list in another language: a text, or one with a number after it."""
+    found = _reword(text, language)
+    what, _, number = text.rpartition(" ")
+    is_counted = found == text and what and re.fullmatch(r"[-−+]?[\d.,]+", number)
+    return f"{_reword(what, language)} {number}" if is_counted else found
 
 
 @cache
