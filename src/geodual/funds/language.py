@@ -85,6 +85,11 @@ def phrase(template: str, /, **values: Any) -> str:
     return template.format(**values) if values else template
 
 
+def phrases(*texts: str) -> frozenset[str]:
+    """Return words that stand in tables, such as the names of columns, for `say` to translate."""
+    return frozenset(texts)
+
+
 def reword(text: str) -> str:
     """Return a text that `phrase` made, or several of them in a row, in the current language.
 

@@ -30,6 +30,17 @@ _TOLD = {
     "no change in": phrase("their values had not changed for 20 days and more while other funds moved"),
     "another share class": phrase("another share class of the same fund stands for them"),
 }
+_OFF_CALENDAR = {
+    "monthly": phrase(
+        "{date} is not a monthly rebalance day; the last holding interval is taken to end on it."
+    ),
+    "quarterly": phrase(
+        "{date} is not a quarterly rebalance day; the last holding interval is taken to end on it."
+    ),
+    "yearly": phrase(
+        "{date} is not a yearly rebalance day; the last holding interval is taken to end on it."
+    ),
+}
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
 
 
@@ -351,13 +362,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             )
         )
     if not is_rebalance:
-        notes.append(
-            phrase(
-                "{date} is not a {frequency} rebalance day; the last holding interval is taken to end on it.",
-                date=decision.day.date(),
-                frequency=config.frequency,
-            )
-        )
+        notes.append(phrase(_OFF_CALENDAR[config.frequency], date=decision.day.date()))
     if decision.label not in (config.label, NO_LABEL):
         notes.append(
             phrase(
