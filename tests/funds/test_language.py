@@ -32,6 +32,9 @@ TEXTS = {
     "make_tabs": (3, "label"),
     "name_column": (2, "title"),
     "show_figure": (1, 2),
+    "Finding": (0, "kind"),
+    **dict.fromkeys(("Table", "computed", "returned", "stored"), (0, 1)),
+    "phrases": range(99),
 }
 JS_TEXT = re.compile(r"""\bsay\(\s*("(?:[^"\\]|\\.)*")""")
 
@@ -40,6 +43,8 @@ def constants(node):
     """Return the texts that an argument may be."""
     if isinstance(node, ast.IfExp):
         return constants(node.body) + constants(node.orelse)
+    if isinstance(node, ast.Starred | ast.Tuple):
+        return [text for each in ast.iter_child_nodes(node) for text in constants(each)]
     assert not isinstance(node, ast.JoinedStr), (
         f"line {node.lineno}: a template, not an f-string: {ast.unparse(node)}"
     )

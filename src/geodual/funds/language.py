@@ -21,10 +21,13 @@ from geodual.errors import DataError
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
+KEPT = ("fund", "other", "name", "company")  # placeholders of names: never translated
+_LABELS = ("index", "forecaster")  # placeholders of names, of which the catalog may have some
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
+_MEANING = "\x04"  # ends what tells two meanings of a text apart
 _PAGES = "report/"  # the folder of the texts that only `say` says
 _CHINESE, _LATIN = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9%+−]")
+_LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -57,18 +60,19 @@ def current_language() -> str:
 
 
 def say(template: str, /, **values: Any) -> str:
-    """Return a text in the current language, filled in.
+    r"""Return a text in the current language, filled in.
 
     Parameters
     ----------
     template : str
         The English text, with placeholders as `str.format` has them. What the catalog lacks, such as the
-        name of a fund, stays as it is.
+        name of a fund, stays as it is. As in gettext, what stands before "\x04" is not shown; it tells two
+        meanings of a text apart.
     **values : object
         What the placeholders stand for, already in the current language.
     """
     language = _current.get()
-    text = _texts(language).get(template, template)
+    text = _texts(language).get(template) or template.rpartition(_MEANING)[2]
     return _fill(text, values, language) if values else text
 
 
@@ -78,12 +82,18 @@ def phrase(template: str, /, **values: Any) -> str:
     Parameters
     ----------
     template : str
-        The English text, with placeholders. One that begins with ``n`` stands for a number; the texts of the
+        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``list`` and ``list_...``
+        for texts with commas between them, ``parts`` for texts with semicolons between them. The texts of all
         others are translated, too, except for names (`KEPT`).
     **values : object
         What the placeholders stand for; without any, the text is returned as it is.
     """
     return template.format(**values) if values else template
+
+
+def phrases(*texts: str) -> frozenset[str]:
+    """Return words that stand in tables, such as the names of columns, for `say` to translate."""
+    return frozenset(texts)
 
 
 def reword(text: str) -> str:
@@ -184,13 +194,30 @@ def _match(text: str, language: str, value: str) -> str | None:
     for start, pattern, translation in _patterns(language, value):
         if text.startswith(start) and (found := pattern.fullmatch(text)):
             values = found.groupdict()
-            told = {key: each if _is_kept(key) else _reword(each, language) for key, each in values.items()}
+            told = {key: _reword_value(key, each, language) for key, each in values.items()}
             return _fill(translation, told, language)
     return None
 
 
-def _is_kept(key: str) -> bool:
-    return key in KEPT or _NUMBER.fullmatch(key) is not None
+def _reword_value(key: str, text: str, language: str) -> str:
+    """Return what a placeholder stands for in another language."""
+    if key in KEPT or _NUMBER.fullmatch(key):
+        return text
+    if key in _LABELS:
+        return _texts(language).get(text, text)
+    between = _LIST.get(key.partition("_")[0])
+    if between is None:
+        return _reword(text, language)
+    entries = [_reword_entry(entry, language) for entry in text.split(between)]
+    return _texts(language).get(between, between).join(entries)
+
+
+def _reword_entry(text: str, language: str) -> str:
+    """Return an entry of a list in another language: a text, or one with a number after it."""
+    found = _reword(text, language)
+    what, _, number = text.rpartition(" ")
+    is_counted = found == text and what and re.fullmatch(r"[-−+]?[\d.,]+", number)
+    return f"{_reword(what, language)} {number}" if is_counted else found
 
 
 def _stored(language: str) -> dict[str, str]:

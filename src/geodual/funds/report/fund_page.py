@@ -136,7 +136,7 @@ def _columns(sheet: SheetTables, first: str, key: str) -> list[Column]:
         *index,
         Column("peers", "Peers", format_percent, hint="Median of the peers without the fund"),
         Column("quartile", "Quartile", format_whole, hint="1 is the best fourth", tint=_tint),
-        Column("funds", "Funds", format_whole, hint="Peers with a return, and the fund"),
+        Column("funds", "number\x04Funds", format_whole, hint="Peers with a return, and the fund"),
     ]
 
 

@@ -30,7 +30,7 @@ from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
-from ..language import ENGLISH, in_language
+from ..language import ENGLISH, in_language, phrase
 from ..panel import Panel
 from ..report import write_selection
 from ..report.wording import TERMS
@@ -504,7 +504,9 @@ def _findings_of(funds: pd.Index[str], panel: Panel) -> list[str]:
     """Return what was found in the data of each fund up to the last day, if it can change a result."""
     last = str(panel.nav.index[-1].date())
     told = {
-        finding.fund: f"{finding.kind} on {finding.date}: {finding.message}"
+        finding.fund: phrase(
+            "{kind} on {date}: {finding}", kind=finding.kind, date=finding.date, finding=finding.message
+        )
         for finding in panel.findings
         if finding.matters and finding.date <= last
     }
