@@ -98,7 +98,7 @@ def show_configuration(study: StudyTables) -> Section:
     settings = {name: _plain(value) for name, value in asdict(study.config).items()}
     chosen = {name_forecaster(name): _plain(found) for name, found in study.chosen.items()}
     data = {
-        say("Source"): study.source,
+        say("Source"): reword(study.source),
         "SHA-256": study.digest,
         say("Index"): name_index(study.index_name),
     }

@@ -113,15 +113,7 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     """Return the mean returns by fifth of the forecasts, and the spread of best and worst through time."""
     if not study.known_periods:
         return None
-    both = study.fifths.loc["both"]
-    rising = [name_forecaster(name) for name in both.index[both["rising"]]]
-    verdict = say("Returns rise from each fifth to the next for no forecaster.")
-    if len(rising) == len(both):
-        verdict = say("Returns rise from each fifth to the next for all forecasters.")
-    elif rising:
-        verdict = say(
-            "Returns rise from each fifth to the next for {others} only.", others=join_words(rising)
-        )
+    verdict = _tell_rising(study)
     term = name_term(study.config.frequency)
     lead = say_all(
         say(
@@ -157,6 +149,17 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
         ),
         short="Returns by fifth",
     )
+
+
+def _tell_rising(study: StudyTables) -> str:
+    """Return for which forecasters a better fifth of the forecasts earned more."""
+    both = study.fifths.loc["both"]
+    rising = [name_forecaster(name) for name in both.index[both["rising"]]]
+    if len(rising) == len(both):
+        return say("Returns rise from each fifth to the next for all forecasters.")
+    if rising:
+        return say("Returns rise from each fifth to the next for {others} only.", others=join_words(rising))
+    return say("Returns rise from each fifth to the next for no forecaster.")
 
 
 def _spread_tabs(study: StudyTables, headline: Headline) -> str:

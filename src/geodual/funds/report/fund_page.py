@@ -6,7 +6,6 @@ import base64
 from collections.abc import Callable
 from functools import partial
 from html import escape
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -29,6 +28,7 @@ from .wording import (
     format_whole,
     join_words,
     name_index,
+    name_source,
     span_days,
 )
 
@@ -312,7 +312,7 @@ def _show_facts(sheet: SheetTables) -> Section:
     days = span_days(sheet.first_day, sheet.last_day)
     facts |= {
         say("Values"): say("{n:,}, {days}", n=len(sheet.curves), days=days),
-        say("Source"): Path(sheet.source).name,
+        say("Source"): name_source(sheet.source),
     }
     rows = "".join(
         f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items()

@@ -59,6 +59,7 @@ from .wording import (
     format_whole,
     name_factor,
     name_forecaster,
+    name_source,
     span_days,
 )
 
@@ -101,7 +102,7 @@ def render_selection(
         _show_left_out(selection),
     )
     facts = (
-        Path(selection.source).name,
+        name_source(selection.source),
         span_days(selection.first_day, selection.as_of),
         say("{n} picks", n=len(selection.picks)),
         say("{n} funds left out", n=len(selection.left_out)),

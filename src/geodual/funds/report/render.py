@@ -35,7 +35,7 @@ from .markup import (
 )
 from .payload import make_payload
 from .persistence_section import show_persistence
-from .wording import count_terms, format_whole, name_term, span_days
+from .wording import count_terms, format_whole, name_source, name_term, span_days
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
 _HEAD = 100  # letters of a page, in which it says its language
@@ -59,7 +59,7 @@ def render_report(study: StudyTables, picks: str = "", title: str = "") -> str:
     style = read_asset("style.css")
     # The reference to a source map, which is not shipped, would make browsers look for a file.
     scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
-    name = title or Path(study.source).name
+    name = title or name_source(study.source)
     return Template(read_asset("template.html")).substitute(
         frame_texts(),
         policy=content_policy([style], scripts),

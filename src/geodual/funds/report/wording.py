@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -102,6 +103,11 @@ def name_curve(index_name: str, name: object) -> str:
 def name_index(index_name: str) -> str:
     """Return the name of the index; what stands for one, or for its name, is translated."""
     return say(index_name)
+
+
+def name_source(source: str) -> str:
+    """Return what the data are called: the name of their file, or what the synthetic universe is."""
+    return reword(Path(source).name)
 
 
 def name_period(period: str, decided: pd.Index) -> str:

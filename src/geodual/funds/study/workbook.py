@@ -407,7 +407,7 @@ def _list_versions() -> Iterator[tuple[str, Any]]:
 
 
 def _name_data(source: str, digest: str = "") -> Iterator[tuple[str, Any]]:
-    yield say("Data"), source
+    yield say("Data"), reword(source)
     if digest:
         yield say("Data SHA-256"), digest
 
