@@ -23,7 +23,9 @@ ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
 KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
+_DAYS = re.compile(r"date|list_dates")  # placeholders of days
 _LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
+_PAGES = "report/"  # the folder of the texts that only `say` says
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -76,8 +78,9 @@ def phrase(template: str, /, **values: Any) -> str:
     Parameters
     ----------
     template : str
-        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``list`` and ``list_...``
-        for texts with commas between them, ``parts`` for texts with semicolons between them. The texts of all
+        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``date`` and
+        ``list_dates`` for days, ``list_...`` for texts with commas between them, and ``parts`` for texts with
+        semicolons between them. The texts of all
         others are translated, too, except for names (`KEPT`).
     **values : object
         What the placeholders stand for; without any, the text is returned as it is.
@@ -189,6 +192,13 @@ def _reword_entry(text: str, language: str) -> str:
     return f"{_reword(what, language)} {number}" if is_counted else found
 
 
+def _stored(language: str) -> dict[str, str]:
+    """Return the texts that `phrase` may have made: all but those of pages, which are never stored."""
+    catalog = read_catalog(language).items()
+    stored = [texts for file, texts in catalog if not file.startswith(_PAGES)]
+    return {key: text for texts in stored for key, text in texts.items()}
+
+
 @cache
 def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str]]:
     """Return how the templates with placeholders begin, what they match, and their translations.
@@ -196,7 +206,7 @@ def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str
     The most specific come first: those with most letters besides the placeholders.
     """
     found = []
-    for template, translation in _texts(language).items():
+    for template, translation in _stored(language).items():
         parts = [(fixed, name) for fixed, name, _, _ in Formatter().parse(template)]
         letters = sum(len(fixed) for fixed, _ in parts)
         names: set[str | None] = {None}
@@ -204,14 +214,20 @@ def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str
         for fixed, name in parts:
             expression += re.escape(fixed)
             if name is not None:
-                number = r"[-−+]?[\d.,]+" if _NUMBER.fullmatch(name) else value
-                expression += f"(?P={name})" if name in names else f"(?P<{name}>{number})"
+                expression += f"(?P={name})" if name in names else f"(?P<{name}>{_expect(name, value)})"
             names.add(name)
         if len(names) > 1:
             plain = _without_formats(translation)
             found.append((letters, parts[0][0], re.compile(expression, re.DOTALL), plain))
     found.sort(key=lambda each: -each[0])
     return [each[1:] for each in found]
+
+
+def _expect(name: str, value: str) -> str:
+    """Return the regular expression of what a placeholder stands for."""
+    if _NUMBER.fullmatch(name):
+        return r"[-−+]?[\d.,]+"
+    return r"[\d, -]*" if _DAYS.fullmatch(name) else value
 
 
 def _without_formats(template: str) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
+from ..language import say
 from .markup import (
     Column,
     Section,
@@ -68,11 +69,15 @@ def _tell(study: StudyTables) -> str:
     stay, fall = moves.at["1", "1"], moves.at["1", "4"]
     mean = format_number(correlation.mean(), 2)
     pairs = count_things(len(correlation), "{n} pair", "{n} pairs")
-    return (
-        f"Of the best quarter of the funds of a calendar year, {format_percent(stay)} were among the best "
-        f"quarter of the next, and {format_percent(fall)} among the worst; 25\u202f% each would be no "
-        f"persistence. The mean rank correlation of {pairs} of years is {mean}. Funds that the study could "
-        "not choose in all of the next year are gone: closed, or without values."
+    return say(
+        "Of the best quarter of the funds of a calendar year, {stay} were among the best quarter of the "
+        "next, and {fall} among the worst; 25\u202f% each would be no persistence. The mean rank correlation "
+        "of {pairs} of years is {mean}. Funds that the study could not choose in all of the next year are "
+        "gone: closed, or without values.",
+        stay=format_percent(stay),
+        fall=format_percent(fall),
+        pairs=pairs,
+        mean=mean,
     )
 
 

@@ -54,6 +54,27 @@ _COUNTED = {
 }
 
 
+_MONTHS = (
+    phrase("Jan"),
+    phrase("Feb"),
+    phrase("Mar"),
+    phrase("Apr"),
+    phrase("May"),
+    phrase("Jun"),
+    phrase("Jul"),
+    phrase("Aug"),
+    phrase("Sep"),
+    phrase("Oct"),
+    phrase("Nov"),
+    phrase("Dec"),
+)
+
+
+def name_month(month: int) -> str:
+    """Return the short name of a month, 1 to 12."""
+    return say(_MONTHS[month - 1])
+
+
 def name_term(frequency: str) -> str:
     """Return what a holding interval is called, in the language of the page."""
     return say(TERMS[frequency])

@@ -118,7 +118,7 @@ def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
     days: dict[str, list[str]] = {}
     for day, why in skipped.items():
         days.setdefault(why, []).append(str(day.date()))
-    reasons = [phrase("{list_days}: {why}", list_days=", ".join(on), why=why) for why, on in days.items()]
+    reasons = [phrase("{list_dates}: {why}", list_dates=", ".join(on), why=why) for why, on in days.items()]
     return [
         phrase(
             "No decision was made on {days}, so nothing was traded then ({parts}).",
