@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -25,6 +25,8 @@ KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholde
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
 _DAYS = re.compile(r"date|list_dates")  # placeholders of days
 _LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
+_HAN = "[\u4e00-\u9fff]"
+_LOOSE = re.compile(f"(?<={_HAN}) \0(?={_HAN})|(?<={_HAN})\0 (?={_HAN})")  # spaces between Chinese letters
 _PAGES = "report/"  # the folder of the texts that only `say` says
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -69,7 +71,9 @@ def say(template: str, /, **values: Any) -> str:
         What the placeholders stand for, already in the current language.
     """
     text = _texts(_current.get()).get(template, template)
-    return text.format(**values) if values else text
+    if not values:
+        return text
+    return text.format(**values) if text is template else _fill(text, values)
 
 
 def phrase(template: str, /, **values: Any) -> str:
@@ -169,8 +173,20 @@ def _match(text: str, language: str, value: str) -> str | None:
         if text.startswith(start) and (found := pattern.fullmatch(text)):
             values = found.groupdict()
             told = {key: _reword_value(key, each, language) for key, each in values.items()}
-            return translation.format(**told)
+            return _fill(translation, told)
     return None
+
+
+class _Marking(Formatter):
+    """Marks where values begin and end."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return f"\0{super().format_field(value, format_spec)}\0"
+
+
+def _fill(template: str, values: Mapping[str, Any]) -> str:
+    """Return a template filled in; spaces that are there for Latin letters go beside Chinese ones."""
+    return _LOOSE.sub("", _Marking().vformat(template, (), values)).replace("\0", "")
 
 
 def _reword_value(key: str, text: str, language: str) -> str:
