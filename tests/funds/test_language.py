@@ -18,9 +18,6 @@ TEXTS = {
     "phrase": (0,),
     "count_things": (1, 2),
     "Column": (1, "title", "hint"),
-    "Finding": (0, "kind"),
-    **dict.fromkeys(("Table", "computed", "returned", "stored"), (0, 1)),
-    "phrases": range(99),
     "Group": (1, 2),
     "Plot": (1, "label", "title"),
     "TrustFact": (0, 1, 4),
@@ -35,6 +32,9 @@ TEXTS = {
     "make_tabs": (3, "label"),
     "name_column": (2, "title"),
     "show_figure": (1, 2),
+    "Finding": (0, "kind"),
+    **dict.fromkeys(("Table", "computed", "returned", "stored"), (0, 1)),
+    "phrases": range(99),
 }
 JS_TEXT = re.compile(r"""\bsay\(\s*("(?:[^"\\]|\\.)*")""")
 

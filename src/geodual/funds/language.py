@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -21,13 +21,14 @@ from geodual.errors import DataError
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-KEPT = ("fund", "other", "name", "index", "company", "forecaster")  # placeholders of names: never translated
+KEPT = ("fund", "other", "name", "company")  # placeholders of names: never translated
+_LABELS = ("index", "forecaster")  # placeholders of names, of which the catalog may have some
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
+_MEANING = "\x04"  # ends what tells two meanings of a text apart
+_PAGES = "report/"  # the folder of the texts that only `say` says
+_CHINESE, _LATIN = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9%+−]")
 _DAYS = re.compile(r"date|list_dates")  # placeholders of days
 _LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
-_HAN = "[\u4e00-\u9fff]"
-_LOOSE = re.compile(f"(?<={_HAN}) \0(?={_HAN})|(?<={_HAN})\0 (?={_HAN})")  # spaces between Chinese letters
-_PAGES = "report/"  # the folder of the texts that only `say` says
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -60,20 +61,20 @@ def current_language() -> str:
 
 
 def say(template: str, /, **values: Any) -> str:
-    """Return a text in the current language, filled in.
+    r"""Return a text in the current language, filled in.
 
     Parameters
     ----------
     template : str
         The English text, with placeholders as `str.format` has them. What the catalog lacks, such as the
-        name of a fund, stays as it is.
+        name of a fund, stays as it is. As in gettext, what stands before "\x04" is not shown; it tells two
+        meanings of a text apart.
     **values : object
         What the placeholders stand for, already in the current language.
     """
-    text = _texts(_current.get()).get(template, template)
-    if not values:
-        return text
-    return text.format(**values) if text is template else _fill(text, values)
+    language = _current.get()
+    text = _texts(language).get(template) or template.rpartition(_MEANING)[2]
+    return _fill(text, values, language) if values else text
 
 
 def phrase(template: str, /, **values: Any) -> str:
@@ -84,8 +85,7 @@ def phrase(template: str, /, **values: Any) -> str:
     template : str
         The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``date`` and
         ``list_dates`` for days, ``list_...`` for texts with commas between them, and ``parts`` for texts with
-        semicolons between them. The texts of all
-        others are translated, too, except for names (`KEPT`).
+        semicolons between them. The texts of all others are translated, too, except for names (`KEPT`).
     **values : object
         What the placeholders stand for; without any, the text is returned as it is.
     """
@@ -120,6 +120,29 @@ def texts_of_scripts() -> dict[str, str]:
     return {
         key: text for file, texts in catalog.items() if file.endswith(".js") for key, text in texts.items()
     }
+
+
+def _fill(template: str, values: dict[str, Any], language: str) -> str:
+    """Return a template filled in; in Chinese with spaces beside Latin letters only."""
+    if language != "zh":
+        return template.format(**values)
+    text = ""
+    for fixed, name, form, _ in Formatter().parse(template):
+        text = _join_spaced(text, fixed)
+        if name is not None:
+            text = _join_spaced(text, format(values[name], form or ""))
+    return text
+
+
+def _join_spaced(left: str, right: str) -> str:
+    """Return two texts one after the other, with a space between Chinese and Latin letters or digits."""
+    before, after = left.rstrip(" ")[-1:], right.lstrip(" ")[:1]
+    if _CHINESE.match(before) and _CHINESE.match(after):
+        return left.rstrip(" ") + right.lstrip(" ")
+    for one, other in ((_CHINESE, _LATIN), (_LATIN, _CHINESE)):
+        if one.match(before) and other.match(after):
+            return f"{left.rstrip(' ')} {right.lstrip(' ')}"
+    return left + right
 
 
 @cache
@@ -173,26 +196,16 @@ def _match(text: str, language: str, value: str) -> str | None:
         if text.startswith(start) and (found := pattern.fullmatch(text)):
             values = found.groupdict()
             told = {key: _reword_value(key, each, language) for key, each in values.items()}
-            return _fill(translation, told)
+            return _fill(translation, told, language)
     return None
-
-
-class _Marking(Formatter):
-    """Marks where values begin and end."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return f"\0{super().format_field(value, format_spec)}\0"
-
-
-def _fill(template: str, values: Mapping[str, Any]) -> str:
-    """Return a template filled in; spaces that are there for Latin letters go beside Chinese ones."""
-    return _LOOSE.sub("", _Marking().vformat(template, (), values)).replace("\0", "")
 
 
 def _reword_value(key: str, text: str, language: str) -> str:
     """Return what a placeholder stands for in another language."""
     if key in KEPT or _NUMBER.fullmatch(key):
         return text
+    if key in _LABELS:
+        return _texts(language).get(text, text)
     between = _LIST.get(key.partition("_")[0])
     if between is None:
         return _reword(text, language)

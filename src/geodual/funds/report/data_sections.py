@@ -40,7 +40,7 @@ def show_data(study: StudyTables) -> Section:
     universe = study.universe
     columns = (
         Column("date", "Rebalance day", format_day, kind="text"),
-        Column("funds", "Funds", format_whole, hint="Number of funds with enough history"),
+        Column("funds", "number\x04Funds", format_whole, hint="Number of funds with enough history"),
         Column(
             "coverage", "Factors known", format_percent, hint="Share of the factors that could be computed"
         ),

@@ -217,7 +217,7 @@ def show_types(study: StudyTables) -> Section | None:
         Column("ic_mean", "IC mean", format_number),
         Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
         Column("n", "n", format_whole, hint="Number of rebalance days with an IC"),
-        Column("funds", "Funds", format_whole, hint="Mean number of funds of the type"),
+        Column("funds", "number\x04Funds", format_whole, hint="Mean number of funds of the type"),
     )
     by_type = make_table(study.ic_by_type.reset_index(), details, "Mean IC within each type of fund")
     return make_section(

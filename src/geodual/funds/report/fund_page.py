@@ -21,6 +21,7 @@ from .markup import Column, Section, make_list, make_paragraph, make_section, ma
 from .render import content_policy, frame_texts, read_asset
 from .wording import (
     MISSING,
+    SPANS,
     format_day,
     format_number,
     format_percent,
@@ -31,14 +32,6 @@ from .wording import (
     span_days,
 )
 
-_SPANS = {
-    "ytd": phrase("Year to date"),
-    "1": phrase("1 year"),
-    "3": phrase("3 years"),
-    "5": phrase("5 years"),
-    "10": phrase("10 years"),
-    "start": phrase("Since start"),
-}
 _MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "volatility": (phrase("Volatility"), format_percent),
     "index_volatility": (phrase("… of the index"), format_percent),
@@ -143,7 +136,7 @@ def _columns(sheet: SheetTables, first: str, key: str) -> list[Column]:
         *index,
         Column("peers", "Peers", format_percent, hint="Median of the peers without the fund"),
         Column("quartile", "Quartile", format_whole, hint="1 is the best fourth", tint=_tint),
-        Column("funds", "Funds", format_whole, hint="Peers with a return, and the fund"),
+        Column("funds", "number\x04Funds", format_whole, hint="Peers with a return, and the fund"),
     ]
 
 
@@ -153,7 +146,7 @@ def _tint(quartile: float) -> str:
 
 def _show_returns(sheet: SheetTables) -> Section:
     rows = sheet.trailing.reset_index()
-    rows["span"] = [say(_SPANS[str(span)]) for span in rows["span"]]
+    rows["span"] = [say(SPANS[str(span)]) for span in rows["span"]]
     lead = say(
         "Up to {day}, per year where longer than one year. Peers are {peers} with a value on that day; "
         "quartile 1 is the best fourth.",
@@ -161,7 +154,7 @@ def _show_returns(sheet: SheetTables) -> Section:
         peers=reword(sheet.peer_group),
     )
     index = say("The index is {index}.", index=name_index(sheet.index_name)) if sheet.index_name else ""
-    table = make_table(rows, _columns(sheet, "Span", "span"), "Returns", "compact")
+    table = make_table(rows, _columns(sheet, phrase("Span"), "span"), "Returns", "compact")
     return make_section("returns", "Returns", make_paragraph(say_all(lead, index)), table)
 
 
@@ -170,7 +163,7 @@ def _show_years(sheet: SheetTables) -> Section | None:
         return None
     rows = sheet.years.reset_index().astype({"year": str})
     lead = phrase("Complete calendar years. Peers that closed later count in the years that they completed.")
-    table = make_table(rows, _columns(sheet, "Year", "year"), "Returns of calendar years", "compact")
+    table = make_table(rows, _columns(sheet, phrase("Year"), "year"), "Returns of calendar years", "compact")
     return make_section("years", "Calendar years", make_paragraph(lead), table)
 
 

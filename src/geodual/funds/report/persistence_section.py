@@ -32,7 +32,7 @@ _BY_DECILE = (
 _BY_YEAR = (
     Column("year", "Year", kind="text"),
     Column("rank_correlation", "Rank correlation", format_two, hint="With the returns of the year before"),
-    Column("funds", "Funds", format_whole),
+    Column("funds", "number\x04Funds", format_whole),
     Column("closed", "Gone", format_percent),
     Column("stay_top", "Top stays top", format_percent),
     Column("stay_bottom", "Bottom stays bottom", format_percent),

@@ -29,7 +29,7 @@ from .markup import (
     name_column,
 )
 from .wording import (
-    count_terms,
+    SPANS,
     format_day,
     format_number,
     format_percent,
@@ -166,7 +166,7 @@ def show_trailing_returns(study: StudyTables) -> Section | None:
     if table.empty:
         return None
     rows = table.rename_axis("forecaster").rename(columns=str).reset_index()
-    spans = [Column(str(years), count_terms(int(str(years)), "yearly"), format_percent) for years in table]
+    spans = [Column(str(years), SPANS[str(years)], format_percent) for years in table]
     lead = say(
         "Returns up to {day}, after cost, per year where longer than a year. A span that begins before the "
         "portfolios is left out.",

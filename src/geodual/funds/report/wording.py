@@ -13,6 +13,7 @@ from ..forecasters.registry import forecaster_label
 from ..language import phrase, reword, say
 
 MISSING = "–"
+_UNNAMED = phrase("index")  # the name of an index that has none
 PERIOD_TITLES = {"validation": phrase("Validation"), "test": phrase("Test"), "both": phrase("Both")}
 PERIOD_PHRASES = {
     "validation": phrase("In the validation period"),
@@ -45,6 +46,14 @@ SHARES = phrase(
     "are of squared distances; over all factors their absolute values add up to 100\u202f%. A factor with a "
     "negative share does the opposite, which can happen if factors are correlated."
 )
+SPANS = {
+    "ytd": phrase("Year to date"),
+    "1": phrase("1 year"),
+    "3": phrase("3 years"),
+    "5": phrase("5 years"),
+    "10": phrase("10 years"),
+    "start": phrase("Since start"),
+}
 # What a holding interval is called, by frequency: alone, after 1, and after other numbers.
 TERMS = {"monthly": phrase("month"), "quarterly": phrase("quarter"), "yearly": phrase("year")}
 _COUNTED = {
@@ -91,7 +100,7 @@ def name_curve(index_name: str, name: object) -> str:
 
 
 def name_index(index_name: str) -> str:
-    """Return the name of the index; that of the universe, which stands in for one, is translated."""
+    """Return the name of the index; what stands for one, or for its name, is translated."""
     return say(index_name)
 
 
