@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
 _MEANING = "\x04"  # ends what tells two meanings of a text apart
 _PAGES = "report/"  # the folder of the texts that only `say` says
 _CHINESE, _LATIN = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9%+−]")
+_DAYS = re.compile(r"date|list_dates")  # placeholders of days
 _LIST = {"list": ", ", "parts": "; "}  # how placeholders of lists begin, and what is between their entries
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -82,9 +83,9 @@ def phrase(template: str, /, **values: Any) -> str:
     Parameters
     ----------
     template : str
-        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``list`` and ``list_...``
-        for texts with commas between them, ``parts`` for texts with semicolons between them. The texts of all
-        others are translated, too, except for names (`KEPT`).
+        The English text, with placeholders. ``n`` and ``n_...`` stand for numbers, ``date`` and
+        ``list_dates`` for days, ``list_...`` for texts with commas between them, and ``parts`` for texts with
+        semicolons between them. The texts of all others are translated, too, except for names (`KEPT`).
     **values : object
         What the placeholders stand for; without any, the text is returned as it is.
     """
@@ -242,14 +243,20 @@ def _patterns(language: str, value: str) -> list[tuple[str, re.Pattern[str], str
         for fixed, name in parts:
             expression += re.escape(fixed)
             if name is not None:
-                number = r"[-−+]?[\d.,]+" if _NUMBER.fullmatch(name) else value
-                expression += f"(?P={name})" if name in names else f"(?P<{name}>{number})"
+                expression += f"(?P={name})" if name in names else f"(?P<{name}>{_expect(name, value)})"
             names.add(name)
         if len(names) > 1:
             plain = _without_formats(translation)
             found.append((letters, parts[0][0], re.compile(expression, re.DOTALL), plain))
     found.sort(key=lambda each: -each[0])
     return [each[1:] for each in found]
+
+
+def _expect(name: str, value: str) -> str:
+    """Return the regular expression of what a placeholder stands for."""
+    if _NUMBER.fullmatch(name):
+        return r"[-−+]?[\d.,]+"
+    return r"[\d, -]*" if _DAYS.fullmatch(name) else value
 
 
 def _without_formats(template: str) -> str:

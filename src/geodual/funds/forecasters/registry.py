@@ -14,7 +14,7 @@ from geodual.errors import DataError
 from geodual.metric.registry import find_metric, metric_label, metric_names
 from geodual.places import is_place, name_at
 
-from ..language import phrase
+from ..language import phrase, phrases
 
 FACTOR = "factor:"  # "factor:sharpe_90" ranks by this factor
 UNIVERSE = "universe"  # the baseline that holds all funds with equal weights; it makes no forecasts
@@ -49,6 +49,7 @@ class NamedForecaster:
 
 
 FORECASTERS: dict[str, NamedForecaster] = {}
+WORDY_LABELS = phrases("Euclidean", "Mahalanobis", "RPDML for neighbors")  # of metrics; others are names
 
 
 def register_forecaster(

@@ -16,7 +16,7 @@ from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import forecaster_label
-from ..language import phrase
+from ..language import phrase, phrases
 from ..panel import Finding, Panel
 from ..report.headline import write_headline
 from .look_back import LookBack
@@ -41,6 +41,21 @@ _OFF_CALENDAR = {
         "{date} is not a yearly rebalance day; the last holding interval is taken to end on it."
     ),
 }
+# What the learners of `geodual.metric` warn of; decisions have it among their notes.
+WARNINGS = phrases(
+    "{name} stopped at a relative duality gap of {gap} after {n} iterations; {advice}.",
+    "LMNN stopped after {n} iterations at an objective of {gap}. It can fall by at most {rest}; {advice}.",
+    "raise `max_iter` or `tol`",
+    "the updates left the positive definite matrices, so give a smaller `step`",
+    "rounding errors allow no better result, so standardize the features or raise `tol`",
+    "this happens with clusters that are far apart; a smaller `tol` may help",
+    "{n} sample(s) have a copy in another class. No metric can tell them apart, so their pairs do not affect "
+    "the result; check `y`.",
+    "More than {n} % of the pairs have distance zero, so the upper bound for similar pairs is the smallest "
+    "positive squared distance, {bound}. Give `bounds` to choose another.",
+    "The percentiles of the distances coincide, so the bounds are u = {low} and l = {high}. Give `bounds` to "
+    "choose others.",
+)
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
 
 
@@ -118,7 +133,7 @@ def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
     days: dict[str, list[str]] = {}
     for day, why in skipped.items():
         days.setdefault(why, []).append(str(day.date()))
-    reasons = [phrase("{list_days}: {why}", list_days=", ".join(on), why=why) for why, on in days.items()]
+    reasons = [phrase("{list_dates}: {why}", list_dates=", ".join(on), why=why) for why, on in days.items()]
     return [
         phrase(
             "No decision was made on {days}, so nothing was traded then ({parts}).",

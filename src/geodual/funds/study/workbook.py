@@ -316,7 +316,8 @@ def _find_words(result: Any) -> dict[str, str]:
         factors |= set(result.factor_ic.columns)
     return {
         **{name: name_factor(name, labels) for name in sorted(factors)},
-        **{name: name_forecaster(name) for name in sorted(names)},
+        # A forecaster that ranks by one factor is called as this factor.
+        **{name: name_factor(name_forecaster(name), labels) for name in sorted(names)},
         **{word: say(word) for word in WORDS},
     }
 
