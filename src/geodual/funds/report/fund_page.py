@@ -129,7 +129,11 @@ def describe_returns(sheet: SheetTables) -> str:
 
 
 def _columns(sheet: SheetTables, first: str, key: str) -> list[Column]:
-    index = [Column("index", "Index", format_percent, hint=sheet.index_name)] if sheet.index_name else []
+    index = (
+        [Column("index", "Index", format_percent, hint=name_index(sheet.index_name))]
+        if sheet.index_name
+        else []
+    )
     return [
         Column(key, first, kind="text"),
         Column("value", "Fund", format_percent),
@@ -168,7 +172,7 @@ def _show_years(sheet: SheetTables) -> Section | None:
 
 
 def _show_curves(sheet: SheetTables) -> Section:
-    labels = {"fund": _short(sheet.name or sheet.code), "index": _short(sheet.index_name)}
+    labels = {"fund": _short(sheet.name or sheet.code), "index": _short(name_index(sheet.index_name))}
     figures = [
         show_figure(
             partial(draw_lines, sheet.curves, labels, percent=False),

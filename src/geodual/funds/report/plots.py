@@ -43,10 +43,10 @@ _CHINESE_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Micr
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Use our style, with a Chinese font for names of funds and indices if one is installed."""
+    """Use our style, with a Chinese font for what is Chinese if one is installed."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     fonts = ["DejaVu Sans", *(name for name in _CHINESE_FONTS if name in installed)]
-    with mpl.rc_context(_STYLE | {"font.sans-serif": fonts}), warnings.catch_warnings():
+    with mpl.rc_context(_STYLE | {"font.family": fonts}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # without such a font, boxes are drawn
         yield
 
