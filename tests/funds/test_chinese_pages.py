@@ -3,7 +3,6 @@
 import re
 from html import unescape
 
-import openpyxl
 import pandas as pd
 import pytest
 
@@ -101,28 +100,6 @@ def test_a_fact_sheet_is_chinese(universe, facts):
     assert_is_chinese(page)
     assert "近一年" in page
     assert render_fund(sheet) == before
-
-
-def test_workbooks_are_chinese(study, selection, tmp_path):
-    study.to_excel(tmp_path / "study.xlsx", all_tables=True, language="zh")
-    selection.to_excel(tmp_path / "picks.xlsx", language="zh")
-    for name in ("study.xlsx", "picks.xlsx"):
-        book = openpyxl.load_workbook(tmp_path / name, read_only=True)
-        assert all(CHINESE.search(title) for title in book.sheetnames)
-        assert english_in(book.sheetnames) == []
-        for sheet in book:
-            rows = list(sheet.iter_rows(values_only=True))
-            texts = {str(cell) for row in rows for cell in row if isinstance(cell, str)}
-            assert english_in(texts) == [], sheet.title
-            if sheet.title != book.sheetnames[0]:
-                plain = [head for head in rows[0] if not CHINESE.search(str(head))]
-                assert set(plain) <= NAMES, sheet.title
-
-
-NAMES = {
-    *("Euclidean", "GMML", "RPDML", "Beta", "CVaR", "ICIR", "euclidean", "gmml", "rpdml", "Alpha"),
-    *"12345",
-}
 
 
 def test_a_run_folder_stays_english(study, tmp_path):

@@ -49,7 +49,7 @@ class NamedForecaster:
 
 
 FORECASTERS: dict[str, NamedForecaster] = {}
-WORDY_LABELS = phrases("Euclidean", "Mahalanobis", "RPDML for neighbors")  # of metrics; others are names
+WORDY_LABELS = phrases("RPDML for neighbors")  # of metrics; all others are names, which stay
 
 
 def register_forecaster(
