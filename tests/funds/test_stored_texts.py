@@ -241,8 +241,8 @@ def check_sheets(path):
             assert re.search("[\u4e00-\u9fff]", text), text
         texts = [cell for row in rows for cell in row if isinstance(cell, str)]
         if sheet is book.worksheets[0]:
-            # Settings, versions and the name of the data are as the user typed them.
-            told = [row for row in rows if not row[0].startswith(("参数", "版本", "数据"))]
+            # Settings and versions are as the user typed them.
+            told = [row for row in rows if not row[0].startswith(("参数", "版本"))]
             texts = [cell for row in told for cell in row if isinstance(cell, str)]
         else:
             assert [name for name in rows[0] if re.search("[a-z]_|^[a-z]{2,}", name)] == []
