@@ -39,6 +39,14 @@ def test_the_sheet_is_written_and_told(geodual, files, tmp_path):
     assert "beyond a risk-free rate of the rates given" in out
 
 
+def test_the_page_has_the_language_asked_for_and_the_terminal_is_english(geodual, files, tmp_path):
+    code, out, _ = geodual("fund", files[0] / "nav.csv", "M00001", "--language", "zh")
+    assert code == 0
+    assert '<html lang="zh">' in (tmp_path / "fund-M00001.html").read_text("utf-8")
+    assert "Sheet: fund-M00001.html" in out
+    assert out.isascii()
+
+
 def test_json_is_the_summary_and_writes_no_page(geodual, files, tmp_path):
     folder, _ = files
     code, out, _ = geodual("fund", folder / "nav.csv", "M00001", "--json")
@@ -58,6 +66,7 @@ def test_json_is_the_summary_and_writes_no_page(geodual, files, tmp_path):
         (("M00001", "--style", "none.csv"), "no such file"),
         (("M00001", "--out", "none/sheet.html"), "there is no folder"),
         (("同名",), "There is no fund"),
+        (("M00001", "--language", "fr"), "`language` must be one of en, zh, got 'fr'."),
     ],
 )
 def test_mistakes_end_with_2_and_one_line(arguments, told, geodual, files, tmp_path):

@@ -138,9 +138,10 @@ def look_at_facts(progress: ProgressCallback, facts: File, codes: list[str]) -> 
     known = _open(funds.read_facts, facts).table
     ours = known.loc[known.index.isin(codes)]
     if ours.empty:
+        counted = count_things(len(known), "{n} fund", "{n} funds")
         raise DataError(
-            f"{facts[1]}: it has {count_things(len(known), 'fund')}, and none is in the table. Give facts "
-            f"with the codes of the table, such as {codes[0]}."
+            f"{facts[1]}: it has {counted}, and none is in the table. Give "
+            f"facts with the codes of the table, such as {codes[0]}."
         )
     columns = [name.replace("_", " ") for name in ours.columns if ours[name].notna().any()]
     types = ours["type"].dropna().unique().tolist()

@@ -10,6 +10,7 @@ import typer
 
 from geodual import funds
 from geodual.errors import DataError
+from geodual.funds.language import ENGLISH
 
 from . import options
 from .console import format_number, format_percent, print_json, print_table, say
@@ -45,6 +46,7 @@ def run_fund(
             help="Page to write. (default: fund-CODE.html, and none with --json)",
         ),
     ] = None,
+    language: options.Language = ENGLISH,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -67,7 +69,7 @@ def run_fund(
         options.keep_inputs(
             [nav, *options.index_files(index), facts, style, Path(risk_free)], [options.check_file(path)]
         )
-        sheet.to_html(path)
+        sheet.to_html(path, language=language)
     if as_json:
         print_json(sheet.summary())
         return

@@ -19,6 +19,7 @@ from geodual import funds
 from geodual.errors import DataError
 from geodual.extras import import_extra
 from geodual.funds.config import read_config
+from geodual.funds.language import LANGUAGES, check_language
 from geodual.funds.run import CONFIG
 from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_names
@@ -50,6 +51,15 @@ IndexColumn = Annotated[
 ]
 IndexName = Annotated[str | None, typer.Option(help="Name of the index in report and page.")]
 Title = Annotated[str, typer.Option(help="Title of the page.")]
+
+Language = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(LANGUAGES),
+        callback=check_language,
+        help="Language of report, pages and workbook; the terminal stays English.",
+    ),
+]
 Facts = Annotated[
     Path | None,
     typer.Option(

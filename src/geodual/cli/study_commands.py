@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from geodual import funds
+from geodual.funds.language import ENGLISH, in_language
 from geodual.funds.run import CHECKPOINTS, PICKS, REPORT
 from geodual.funds.study.folder_lock import hold_folder, keep_other_runs
 
@@ -58,6 +59,7 @@ def run_backtest(
     excel: options.Excel = None,
     excel_all: options.ExcelAll = False,
     title: options.Title = "",
+    language: options.Language = ENGLISH,
     overwrite: Overwrite = False,
     update: Annotated[
         bool,
@@ -102,7 +104,7 @@ def run_backtest(
         raise funds.DataError("`--update` continues a run and `--overwrite` replaces it; give one of them.")
     if not overwrite and not update:
         keep_other_runs(out, panel.digest)
-    output = Output(excel, excel_all, title, quiet, as_json)
+    output = Output(excel, excel_all, title, language, quiet, as_json)
     with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, jobs, output, update=update)
 
@@ -114,6 +116,7 @@ def run_demo(
     excel: options.Excel = None,
     excel_all: options.ExcelAll = False,
     title: options.Title = "",
+    language: options.Language = ENGLISH,
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -138,7 +141,8 @@ def run_demo(
     if not overwrite:
         keep_other_runs(out, universe.panel.digest)
     given = {"index": universe.index, "facts": universe.facts}
-    run_study(universe.panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
+    output = Output(excel, excel_all, title, language, quiet, as_json)
+    run_study(universe.panel, settings | given, out, jobs, output)
 
 
 def write_report(
@@ -152,6 +156,7 @@ def write_report(
     excel: options.Excel = None,
     excel_all: options.ExcelAll = False,
     title: options.Title = "",
+    language: options.Language = ENGLISH,
     quiet: options.Quiet = False,
 ) -> None:
     """Write the HTML report of a finished run once more; with --excel, its tables, too.
@@ -163,9 +168,9 @@ def write_report(
     geodual report geodual-run --excel study.xlsx
     """
     study = funds.read_study(run_dir)
-    written = {"Report": study.report(out or run_dir / REPORT, title=title)}
+    written = {"Report": study.report(out or run_dir / REPORT, title=title, language=language)}
     if excel is not None:
-        written["Excel"] = study.to_excel(excel, all_tables=excel_all)
+        written["Excel"] = study.to_excel(excel, all_tables=excel_all, language=language)
     for what, path in written.items() if not quiet else ():
         say(f"{what}: {path}")
 
@@ -182,6 +187,8 @@ class Output:
         Whether the workbook has every table.
     title : str
         Title of the report; "" for the name of the data.
+    language : str
+        Language of report, figures and workbook.
     quiet, as_json : bool
         Whether to print only tables and headline, or JSON.
     """
@@ -189,6 +196,7 @@ class Output:
     excel: Path | None = None
     excel_all: bool = False
     title: str = ""
+    language: str = ENGLISH
     quiet: bool = False
     as_json: bool = False
 
@@ -208,11 +216,12 @@ def run_study(
     with hold_folder(out):
         with progress_of("learning", output.quiet or output.as_json) as progress:
             study = funds.backtest(panel, n_jobs=jobs, progress=progress, **kept, **given)
-        study.save(out)
+        with in_language(output.language):
+            study.save(out)
         if output.title:
-            study.report(out / REPORT, title=output.title)
+            study.report(out / REPORT, title=output.title, language=output.language)
     if output.excel is not None:
-        study.to_excel(output.excel, all_tables=output.excel_all)
+        study.to_excel(output.excel, all_tables=output.excel_all, language=output.language)
     if output.as_json:
         print_json(study.summary())
         return
@@ -336,6 +345,7 @@ def run_select(
         ),
     ] = None,
     title: options.Title = "",
+    language: options.Language = ENGLISH,
     sheets: Annotated[
         bool, typer.Option("--sheets/--no-sheets", help="Write the fact sheets of the picks beside the page.")
     ] = True,
@@ -384,7 +394,7 @@ def run_select(
     given |= {"holdings": None if holdings is None else funds.read_holdings(holdings), "cash": cash}
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
-    _write_selection(selection, csv, orders, html, excel, run, sheets=sheets, title=title)
+    _write_selection(selection, csv, orders, html, excel, run, sheets=sheets, title=title, language=language)
     if as_json:
         print_json(_as_record(selection))
         return
@@ -407,6 +417,7 @@ def _write_selection(
     *,
     sheets: bool,
     title: str,
+    language: str,
 ) -> None:
     """Write the files that were asked for."""
     from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
@@ -417,11 +428,11 @@ def _write_selection(
     if orders is not None:
         write_csv(orders, selection.order_table, keep_index=False)
     if html is not None:
-        selection.report(html, sheets=sheets, title=title)
+        selection.report(html, sheets=sheets, title=title, language=language)
     if run is not None and (run / PICKS).exists():
         add_link_to_picks(run / REPORT)
     if excel is not None:
-        selection.to_excel(excel)
+        selection.to_excel(excel, language=language)
 
 
 def _beside(picks: Path | None) -> Path | None:

@@ -20,6 +20,7 @@ from ..factors.compute import compute_columns, compute_factors
 from ..factors.factor import FactorSet
 from ..forecasters.forecast import Today, Training
 from ..forecasters.peers import Groups, rows_of_groups, types_compared
+from ..language import phrase
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .universe import FundHistory, filter_funds, take_cross_section
@@ -301,8 +302,10 @@ def skipped_days(observations: Observations, config: StudyConfig, rows: list[int
     for t in range(1, len(days)):
         if t not in rows and start <= days[t] and index[needed - 1] <= days[t - 1] and days[t] < index[-1]:
             known, teaching = len(observations.sections[t].funds), int(observations.seen(t).sum())
-            few = (known, "choose") if known < _enough(config) else (teaching, "learn")
-            skipped[days[t]] = f"{few[0]} funds to {few[1]} from, {_enough(config)} needed"
+            n, text = teaching, phrase("{n} funds to learn from, {n_needed} needed")
+            if known < _enough(config):
+                n, text = known, phrase("{n} funds to choose from, {n_needed} needed")
+            skipped[days[t]] = phrase(text, n=n, n_needed=_enough(config))
     return skipped
 
 

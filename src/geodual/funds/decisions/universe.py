@@ -15,6 +15,7 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig
 from ..forecasters.peers import Groups, peer_groups, rows_of_groups
+from ..language import phrase
 from ..panel import Panel, fund_blocks
 from ..sources.reading.fund_facts import FundFacts
 from ..sources.reading.quality import LONG_STALE_ROWS
@@ -246,16 +247,16 @@ def take_cross_section(
 
 def _reasons_against(day: pd.Timestamp, history: FundHistory, row: int, needed: int) -> NDArray[np.object_]:
     """Return why each fund may not be chosen, "" if there is no reason; the first reason counts."""
-    absent, why = f"no value on {day.date()}", []
+    absent, why = phrase("no value on {date}", date=day.date()), []
     of_funds = (each[row].tolist() for each in (history.has_value, history.n_values, history.n_still))
     for has_value, n_values, n_still in zip(*of_funds, strict=True):
         if not has_value:
             why.append(absent)
         elif n_values < needed:
-            why.append(f"{n_values} values, {needed} are needed")
+            why.append(phrase("{n} values, {n_needed} are needed", n=n_values, n_needed=needed))
         # Such a fund is not priced any more; its factors would say that it has no risk.
         elif n_still >= LONG_STALE_ROWS:
-            why.append(f"no change in {n_still} values while other funds moved")
+            why.append(phrase("no change in {n} values while other funds moved", n=n_still))
         else:
             why.append("")
     return np.array(why, dtype=object)
@@ -271,7 +272,9 @@ def _leave_one_class(
     other = ~funds.isin(chosen) & (why == "")
     reasons = why.copy()
     for at in np.flatnonzero(other).tolist():
-        reasons[at] = f"another share class of it is chosen, {by_group[facts.groups[funds[at]]]}"
+        reasons[at] = phrase(
+            "another share class of it is chosen, {fund}", fund=by_group[facts.groups[funds[at]]]
+        )
     return reasons
 
 

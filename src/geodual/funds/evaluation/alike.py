@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..language import phrase
+
 # Outside of these limits a portfolio takes less than 60 % or more than 140 % of each move of its index. In a
 # year in which the index moves by 20 %, a usual one for equities, that alone makes a difference of 8 points.
 _BETAS = (0.6, 1.4)
@@ -21,7 +23,10 @@ def warn_of_beta(beta: float, index: str) -> str:
     """
     if np.isnan(beta) or _BETAS[0] <= beta <= _BETAS[1]:
         return ""
-    return (
-        f"Picks and index are not alike: the picks take {max(beta, 0.0):.0%} of the moves of {index} (beta "
-        f"{beta:.2f}), so a lead over it, or a gap, says little about the choice of funds."
+    return phrase(
+        "Picks and index are not alike: the picks take {share:.0%} of the moves of {which} (beta {n:.2f}), "
+        "so a lead over it, or a gap, says little about the choice of funds.",
+        share=max(beta, 0.0),
+        which=index,
+        n=beta,
     )

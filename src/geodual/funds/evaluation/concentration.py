@@ -12,9 +12,12 @@ from scipy.spatial.distance import squareform
 
 from geodual.arrays import Array, Indices
 
+from ..language import phrase
+
 # Two funds with this correlation share 81 % of their variance: holding both in place of one lowers the
 # volatility by 1 − √((1 + 0.9)/2), less than 3 %.
 TOGETHER = 0.9
+CONCENTRATION = "Concentration: "  # how a note on it begins
 _SHARE = 0.4  # of the picks; if four of ten funds are as one, the others decide little more than half
 _FEWEST = 3  # picks
 _YEAR = 252  # rows over which correlations are measured
@@ -41,16 +44,27 @@ def tell_concentration(
         Parts of a sentence, such as "5 of 10 are of the type pharma"; none if nothing is concentrated.
     """
     told = []
-    for kinds, words in ((types, "are of the type"), (companies, "are of the company")):
+    texts = (
+        (types, phrase("{n} of {n_picks} are of the type {kind}")),
+        (companies, phrase("{n} of {n_picks} are of the company {company}")),
+    )
+    for kinds, text in texts:
         named = Counter(kinds[fund] for fund in picks if fund in kinds)
         for kind, n in named.most_common(1):
             if _is_many(n, len(picks)):
-                told.append(f"{n} of {len(picks)} {words} {kind}")
+                told.append(phrase(text, n=n, n_picks=len(picks), kind=kind, company=kind))
     correlations = _correlations(nav[list(picks)])
     cluster = largest_cluster(correlations)
     if _is_many(len(cluster), len(picks)):
         among = correlations[np.ix_(cluster, cluster)][np.triu_indices(len(cluster), 1)]
-        told.append(f"{len(cluster)} of {len(picks)} move together (mean correlation {among.mean():.2f})")
+        told.append(
+            phrase(
+                "{n} of {n_picks} move together (mean correlation {n_mean:.2f})",
+                n=len(cluster),
+                n_picks=len(picks),
+                n_mean=among.mean(),
+            )
+        )
     return told
 
 

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from geodual.arrays import Array
 from geodual.errors import DataError
 
+from ..language import phrase
 from ..sources.reading.holdings_file import Holdings
 from .ledger import WAIT
 from .market import FeeRules
@@ -328,10 +329,10 @@ class _Book:
 
 def _reason(weight: float, before: float, least: float, wanted: float) -> str:
     if least > 0.0 and wanted <= least:
-        return "locked by min_holding" + ("" if weight else "; not picked")
+        return phrase("locked by min_holding") if weight else phrase("locked by min_holding; not picked")
     if not weight:
-        return "not picked"
-    return "picked" if not before else "picked and held"
+        return phrase("not picked")
+    return phrase("picked") if not before else phrase("picked and held")
 
 
 def _untraded(position: Position) -> pd.DataFrame:
@@ -339,11 +340,14 @@ def _untraded(position: Position) -> pd.DataFrame:
     closed = position.closed
     rows = [
         *(
-            ("closed", fund, row.units, row.value, row.day, f"no value since {row.day:%Y-%m-%d}")
+            (
+                *("closed", fund, row.units, row.value, row.day),
+                phrase("no value since {date}", date=f"{row.day:%Y-%m-%d}"),
+            )
             for fund, row in zip(closed.index, closed.itertuples(), strict=True)
         ),
         *(
-            ("unknown", fund, np.nan, np.nan, pd.NaT, "not in the table" + (f"; {code}?" if code else ""))
+            ("unknown", fund, np.nan, np.nan, pd.NaT, _tell_absent(code))
             for fund, code in position.unknown.items()
         ),
     ]
@@ -353,6 +357,10 @@ def _untraded(position: Position) -> pd.DataFrame:
     numbers = ["price", "units_before", "value_before", "weight_before", "weight_after", "rank"]
     days = pd.to_datetime(table["day"])
     return table.assign(**orders, day=days).astype(dict.fromkeys(numbers, float))
+
+
+def _tell_absent(code: str) -> str:
+    return phrase("not in the table; {fund}?", fund=code) if code else phrase("not in the table")
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
@@ -374,29 +382,43 @@ def tell_unknown(position: Position) -> list[str]:
     if not position.unknown:
         return []
     named = [
-        f"{fund} (did it lose zeros: {code}?)" if code else fund for fund, code in position.unknown.items()
+        phrase("{fund} (did it lose zeros: {other}?)", fund=fund, other=code) if code else fund
+        for fund, code in position.unknown.items()
     ]
-    are = "is not in the table and is" if len(named) == 1 else "are not in the table and are"
-    return [f"{', '.join(named)} {are} left out of all orders, weights and limits."]
+    text = phrase("{list_funds} are not in the table and are left out of all orders, weights and limits.")
+    if len(named) == 1:
+        text = phrase("{list_funds} is not in the table and is left out of all orders, weights and limits.")
+    return [phrase(text, list_funds=", ".join(named))]
 
 
 def _notes(position: Position, table: pd.DataFrame, fees: FeeRules) -> list[str]:
     notes = tell_unknown(position)
     for fund, row in zip(position.closed.index, position.closed.itertuples(), strict=True):
         notes.append(
-            f"{fund} has had no value since {row.day:%Y-%m-%d} and counts as closed: its last value, "
-            f"{row.value:,.2f}, is in no order and no weight."
+            phrase(
+                "{fund} has had no value since {date} and counts as closed: its last value, {n:,.2f}, is in "
+                "no order and no weight.",
+                fund=fund,
+                date=f"{row.day:%Y-%m-%d}",
+                n=row.value,
+            )
         )
     undated = position.lots[position.lots["bought"].isna()]
     if len(undated):
         rates = np.array([fees.redemption_rate(fund, 0) for fund in undated["fund"]])
         most = float((rates - undated["rate"].to_numpy(float)) @ undated["value"].to_numpy(float))
         notes.append(
-            f"Without a day of purchase, {len(undated)} of {len(position.lots)} lots count as older than all "
-            "limits and are sold first; had they been bought today, selling them whole would cost "
-            f"{most:,.2f} more."
+            phrase(
+                "Without a day of purchase, {n} of {n_lots} lots count as older than all limits and are sold "
+                "first; had they been bought today, selling them whole would cost {n_more:,.2f} more.",
+                n=len(undated),
+                n_lots=len(position.lots),
+                n_more=most,
+            )
         )
     stuck = table[table["why"].str.startswith("locked")]["fund"].tolist()
     if stuck:
-        notes.append(f"Locked lots of {', '.join(stuck)} cannot be sold yet, and stay.")
+        notes.append(
+            phrase("Locked lots of {list_funds} cannot be sold yet, and stay.", list_funds=", ".join(stuck))
+        )
     return notes

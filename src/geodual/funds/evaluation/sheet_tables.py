@@ -15,6 +15,7 @@ from ..calendar import keep_trading_days
 from ..config import PAPER_FACTORS
 from ..decisions.universe import standardized
 from ..factors.compute import compute_factors
+from ..language import phrase
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
 from ..sources.reading.survivorship import DELAY_DAYS
@@ -166,8 +167,10 @@ def make_tables(
 
 def _name_peers(n: int, kind: str) -> str:
     if not kind:
-        return f"all {n:,} funds"
-    return f"the {n:,} funds of type {kind}" if n > 1 else f"no other funds of type {kind}"
+        return phrase("all {n:,} funds", n=n)
+    if n > 1:
+        return phrase("the {n:,} funds of type {kind}", n=n, kind=kind)
+    return phrase("no other funds of type {kind}", kind=kind)
 
 
 def _facts_of(facts: FundFacts, code: str) -> dict[str, Any]:
@@ -406,17 +409,29 @@ def _notes(
     code, last, notes = fields["code"], fields["last_day"], []
     if fields["closed"]:
         notes.append(
-            f"The fund has no value after {last:%Y-%m-%d} and seems to be closed; all spans end there."
+            phrase(
+                "The fund has no value after {date} and seems to be closed; all spans end there.",
+                date=f"{last:%Y-%m-%d}",
+            )
         )
     if np.isnan(fields["trailing"].at["1", "value"]):
-        notes.append("The fund has less than a year of values: little can be said about it.")
+        notes.append(phrase("The fund has less than a year of values: little can be said about it."))
     if not facts.types.get(code):
-        notes.append("The type of the fund is not known, so its peers are all funds.")
+        notes.append(phrase("The type of the fund is not known, so its peers are all funds."))
     if index is not None and "index" not in fields["curves"]:
-        notes.append("The index has no levels in the time of the fund.")
+        notes.append(phrase("The index has no levels in the time of the fund."))
     if isinstance(risk_free, pd.Series) or risk_free:
-        rate = "the rates given" if isinstance(risk_free, pd.Series) else f"{100.0 * risk_free:g} % per year"
-        notes.append(f"Sharpe and Sortino ratios and alpha are measured beyond a risk-free rate of {rate}.")
+        rate = phrase("the rates given")
+        if not isinstance(risk_free, pd.Series):
+            rate = phrase("{n:g} % per year", n=100.0 * risk_free)
+        notes.append(
+            phrase(
+                "Sharpe and Sortino ratios and alpha are measured beyond a risk-free rate of {rate}.",
+                rate=rate,
+            )
+        )
     if fields["style"] is not None and fields["style"].weights.empty:
-        notes.append("Too few months are known of the fund and all style indices to estimate its style.")
+        notes.append(
+            phrase("Too few months are known of the fund and all style indices to estimate its style.")
+        )
     return notes

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from ..language import phrases
+
 # Columns that are shares, by name; they are shown as percentages wherever they occur.
 SHARES = frozenset(
     {
@@ -27,6 +29,26 @@ PERSISTENT = frozenset(  # columns of tables of persistence
     {"1", "2", "3", "4", "closed", "stay_top", "stay_bottom", "top_to_bottom", "excess"}
 )
 RANKED = SHARES - {"forecast"}  # where forecasts are ranks between −½ and ½
+
+# What tables have in their headers and cells besides the names of funds, forecasters, factors and types.
+WORDS = phrases(
+    *("period", "validation", "test", "both", "date", "day", "month", "months", "year", "days"),
+    *("forecaster", "against", "baseline", "index", "fund", "name", "type", "company", "funds"),
+    *("ic_mean", "ic_std", "icir", "t", "p", "p_holm", "low", "high", "hit_rate", "n", "mean", "difference"),
+    *("annual_return", "volatility", "sharpe", "sortino", "cvar", "max_drawdown", "turnover"),
+    *("kind", "factor", "momentum", "rest_ic", "rest_low", "rest_high", "rest_p", "return_12m"),
+    *("spread", "rising", "quartile", "decile", "closed", "rank_correlation"),
+    *("stay_top", "stay_bottom", "top_to_bottom", "alpha", "beta", "tracking_error", "information_ratio"),
+    *("up_capture", "down_capture", "deflated_sharpe", "probabilistic_sharpe", "trials"),
+    *("depth", "peak", "trough", "recovery", "traded", "cost", "cash", "unfilled", "gross", "net", "excess"),
+    *("break_even", "weight", "forecast", "known", "realized", "decided", "executed", "n_held"),
+    *("side", "buy", "sell", "closure", "keep", "price", "units", "value", "fee", "rate", "unknown"),
+    *("coverage", "label", "sign", "median", "none", "matters", "count", "message"),
+    *("neighbor", "distance", "earned", "view", "near", "apart", "adds", "share"),
+    *("rank", "past_low", "past_high", "n_past", "finding", "neighbors", "factors", "why"),
+    *("action", "units_before", "value_before", "weight_before", "weight_after"),
+    *("bought", "days_held", "locked", "sold_units", "sold_value"),
+)
 
 _places = count()
 _Method = TypeVar("_Method", bound=Callable[..., pd.DataFrame])

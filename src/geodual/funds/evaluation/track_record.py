@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..language import phrase
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
 from .alike import warn_of_beta
@@ -17,7 +18,6 @@ from .orders import Orders
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
 _LEVEL = 0.05
-_EVIDENCE = "This is evidence of skill, unless the settings were chosen on these data."
 
 
 @dataclass(frozen=True)
@@ -67,35 +67,61 @@ class TrackRecord:
     def tell(self, term: str) -> str:
         """Return the record in words; `term` is what a holding interval is called, such as "quarter"."""
         if not self.n:
-            return "There is no track record: no past decision has a known outcome."
-        shown = f"{self.n} past decision{'' if self.n == 1 else 's'}"
-        lead = _tell_lead(self.excess, self.excess_low, self.excess_high)
-        # Forecasts that are all the same have no IC.
-        ic = "no IC" if np.isnan(self.ic) else f"IC {self.ic:+.2f}"
-        interval = "" if np.isnan(self.ic_low) else f" (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f})"
-        facts = (
-            f"Track record of {shown}: {ic}{interval}; "
-            f"after costs, picks earned per {term} {lead} than the average fund{self._tell_index()}; "
-            f"before costs, {self.beat_median:.0%} of them beat the median fund."
-        )
+            return phrase("There is no track record: no past decision has a known outcome.")
+        many = phrase("{n} past decisions")
+        shown = phrase(phrase("{n} past decision") if self.n == 1 else many, n=self.n)
+        facts = self._tell_facts(term, shown)
         if self.n < FEWEST:
-            facts = f"Track record of {shown}: too short to judge; {ic}."
-        verdict = _EVIDENCE if self.is_evidence else "This is no evidence of skill."
-        return " ".join(filter(None, [warn_of_beta(self.beta, "the index"), facts, verdict]))
+            facts = phrase(
+                "Track record of {decisions}: too short to judge; {ic}.", decisions=shown, ic=self._name_ic()
+            )
+        verdict = phrase("This is no evidence of skill.")
+        if self.is_evidence:
+            verdict = phrase("This is evidence of skill, unless the settings were chosen on these data.")
+        return " ".join(filter(None, [warn_of_beta(self.beta, phrase("the index")), facts, verdict]))
 
-    def _tell_index(self) -> str:
+    def _name_ic(self) -> str:
+        # Forecasts that are all the same have no IC.
+        return phrase("no IC") if np.isnan(self.ic) else phrase("IC {n:+.2f}", n=self.ic)
+
+    def _tell_facts(self, term: str, decisions: str) -> str:
+        ic = self._name_ic()
+        if not np.isnan(self.ic_low):
+            interval = {"n_low": self.ic_low, "n_high": self.ic_high}
+            ic = phrase("{ic} (95 % {n_low:+.2f} … {n_high:+.2f})", ic=ic, **interval)
+        lead = _tell_lead(self.excess, self.excess_low, self.excess_high)
+        return phrase(
+            "Track record of {decisions}: {ic}; after costs, picks earned per {term} {lead}; before costs, "
+            "{share:.0%} of them beat the median fund.",
+            decisions=decisions,
+            ic=ic,
+            term=term,
+            lead=self._tell_leads(phrase("{lead} than the average fund", lead=lead)),
+            share=self.beat_median,
+        )
+
+    def _tell_leads(self, lead: str) -> str:
+        """Return the lead over the average fund, and that over the index if there is one."""
         if self.n_over_index is None:
-            return ""
+            return lead
         if not self.n_over_index:
-            return " (the index has no levels in this time)"
+            return phrase("{lead} (the index has no levels in this time)", lead=lead)
         over = _tell_lead(self.over_index, self.over_index_low, self.over_index_high)
-        known = "" if self.n_over_index == self.n else f", whose levels cover {self.n_over_index} decisions"
-        return f" and {over} than the index{known}"
+        if self.n_over_index == self.n:
+            return phrase("{lead} and {over} than the index", lead=lead, over=over)
+        return phrase(
+            "{lead} and {over} than the index, whose levels cover {n} decisions",
+            lead=lead,
+            over=over,
+            n=self.n_over_index,
+        )
 
 
 def _tell_lead(mean: float, low: float, high: float) -> str:
-    better = "more" if mean >= 0.0 else "less"
-    return f"{abs(100.0 * mean):.1f} points {better} (95 % {100.0 * low:+.1f} … {100.0 * high:+.1f})"
+    told = {"n": abs(100.0 * mean), "n_low": 100.0 * low, "n_high": 100.0 * high}
+    if mean >= 0.0:
+        return phrase("{n:.1f} points more (95 % {n_low:+.1f} … {n_high:+.1f})", **told)
+    return phrase("{n:.1f} points less (95 % {n_low:+.1f} … {n_high:+.1f})", **told)
 
 
 def no_record() -> TrackRecord:

@@ -12,6 +12,7 @@ from geodual.errors import DataError
 from geodual.places import is_place, load_place
 
 from ..config import PAPER_FACTORS
+from ..language import phrase
 from . import formulas
 from .formulas import GaplessHistory, Trail
 
@@ -172,16 +173,16 @@ class FactorSet:
 FACTORS: dict[str, Factor] = {
     factor.name: factor
     for factor in (
-        WindowedFactor("roc", formulas.roc, "rate of change"),
-        RecursiveFactor("ema", formulas.ema, "moving average against NAV", window_only),
-        WindowedFactor("mdd", formulas.mdd, "maximum drawdown"),
-        WindowedFactor("stddev", formulas.stddev, "volatility"),
-        WindowedFactor("sharpe", formulas.sharpe, "Sharpe ratio"),
-        WindowedFactor("sortino", formulas.sortino, "Sortino ratio"),
-        WindowedFactor("calmar", formulas.calmar, "Calmar ratio"),
-        RecursiveFactor("rsi", formulas.rsi, "relative strength index"),
-        RecursiveFactor("macd", formulas.macd, "MACD", formulas.macd_values_needed),
-        WindowedFactor("stability", formulas.stability, "stability of trend", window_only),
+        WindowedFactor("roc", formulas.roc, phrase("rate of change")),
+        RecursiveFactor("ema", formulas.ema, phrase("moving average against NAV"), window_only),
+        WindowedFactor("mdd", formulas.mdd, phrase("maximum drawdown")),
+        WindowedFactor("stddev", formulas.stddev, phrase("volatility")),
+        WindowedFactor("sharpe", formulas.sharpe, phrase("Sharpe ratio")),
+        WindowedFactor("sortino", formulas.sortino, phrase("Sortino ratio")),
+        WindowedFactor("calmar", formulas.calmar, phrase("Calmar ratio")),
+        RecursiveFactor("rsi", formulas.rsi, phrase("relative strength index")),
+        RecursiveFactor("macd", formulas.macd, phrase("MACD"), formulas.macd_values_needed),
+        WindowedFactor("stability", formulas.stability, phrase("stability of trend"), window_only),
     )
 }
 

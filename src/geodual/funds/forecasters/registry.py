@@ -14,6 +14,8 @@ from geodual.errors import DataError
 from geodual.metric.registry import find_metric, metric_label, metric_names
 from geodual.places import is_place, name_at
 
+from ..language import phrase, phrases
+
 FACTOR = "factor:"  # "factor:sharpe_90" ranks by this factor
 UNIVERSE = "universe"  # the baseline that holds all funds with equal weights; it makes no forecasts
 
@@ -47,6 +49,7 @@ class NamedForecaster:
 
 
 FORECASTERS: dict[str, NamedForecaster] = {}
+WORDY_LABELS = phrases("RPDML for neighbors")  # of metrics; all others are names, which stay
 
 
 def register_forecaster(
@@ -141,7 +144,7 @@ def forecaster_names() -> tuple[str, ...]:
 def forecaster_label(name: str) -> str:
     """Return the label of a forecaster in tables and charts; the name itself if it is not registered."""
     if name == UNIVERSE:
-        return "Equal-weight universe"
+        return phrase("Equal-weight universe")
     if name in FORECASTERS or name.startswith(FACTOR):
         return find_forecaster(name).label
     return metric_label(name)
@@ -152,8 +155,8 @@ def _parameters(key: str, *values: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 for _forecaster in (
-    NamedForecaster("momentum", {"factor": "sharpe_90"}, "Momentum"),
-    NamedForecaster("return_12m", {"factor": "return_12m"}, "12-month return"),
+    NamedForecaster("momentum", {"factor": "sharpe_90"}, phrase("Momentum")),
+    NamedForecaster("return_12m", {"factor": "return_12m"}, phrase("12-month return")),
     NamedForecaster(
         "ridge",
         {
@@ -162,7 +165,7 @@ for _forecaster in (
             "target": "rank",
             "window": "all",
         },
-        "Ridge",
+        phrase("Ridge"),
         grid=_parameters("alpha", 1e3, 1e2, 1e4, 1e5),
     ),
     NamedForecaster(
@@ -172,7 +175,7 @@ for _forecaster in (
             "target": "rank",
             "window": "all",
         },
-        "Factor ICs",
+        phrase("Factor ICs"),
         grid=_parameters("shrink", False, True),
     ),
 ):

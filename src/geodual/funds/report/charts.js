@@ -42,7 +42,7 @@ const dayLines = {
     chart.ctx.save();
     chart.ctx.fillStyle = cssColor("--muted");
     chart.ctx.font = `12px ${Chart.defaults.font.family}`;
-    chart.ctx.fillText("test period →", place + 5, chart.chartArea.top + 10);
+    chart.ctx.fillText(say("test period →"), place + 5, chart.chartArea.top + 10);
     chart.ctx.restore();
   },
   afterDatasetsDraw(chart) {
@@ -86,7 +86,7 @@ function makeDataset(plot, data, i) {
 
 function titleAt(plot, data, at) {
   if (!data.edges) return data.labels[at];
-  return `${plot.value(data.edges[at])} to ${plot.value(data.edges[at + 1])}`;
+  return say("{low} to {high}", { low: plot.value(data.edges[at]), high: plot.value(data.edges[at + 1]) });
 }
 
 function tooltipOf(plot, data) {

@@ -12,12 +12,13 @@ import pandas as pd
 from ..evaluation import performance
 from ..evaluation.alike import warn_of_beta
 from ..evaluation.case import INDEX, PICKS, PickCase, worst_quarter
+from ..evaluation.concentration import CONCENTRATION
 from ..evaluation.skill import MOMENTUM
 from ..evaluation.statistics import FEWEST
 from ..evaluation.track_record import SelectionTables
-from ..forecasters.registry import UNIVERSE, forecaster_label
+from ..forecasters.registry import UNIVERSE
+from ..language import phrase, reword, say, say_all
 from .wording import (
-    TERMS,
     count_terms,
     count_things,
     format_day,
@@ -26,10 +27,18 @@ from .wording import (
     format_percent,
     join_words,
     name_factor,
+    name_forecaster,
+    name_index,
+    name_term,
+    span_days,
 )
 
-_ALIKE = 0.8  # mean correlation from which the picks are nearly one bet
-_LARGE = 0.5  # share of the portfolio in one type or company that is named
+# By frequency, because the plural of its word differs.
+_RANGES = {
+    "monthly": phrase("In 80\u202f% of the months it earned {low} to {high}."),
+    "quarterly": phrase("In 80\u202f% of the quarters it earned {low} to {high}."),
+    "yearly": phrase("In 80\u202f% of the years it earned {low} to {high}."),
+}
 _KNOWN = 0.9  # share of a fund's factors below which it is named
 _NEAR = 0.03  # of a year: so near is a whole number of them
 _NAMED = 3  # factors, or reasons, that an answer names
@@ -57,20 +66,24 @@ class Answer:
 def answer_all(selection: SelectionTables, case: PickCase) -> list[Answer]:
     """Return the seven answers in order; the first names the funds to buy."""
     return [
-        Answer("What to buy?", *_say_what(selection, case)),
-        Answer("Why?", *_say_why(selection, case)),
-        Answer("After fees, what did it earn?", *_say_earned(case)),
-        Answer("At what risk?", *_say_risk(case)),
-        Answer("Against which peers and index?", *_say_against(selection, case)),
-        Answer("How sure is that?", *_say_sure(selection, case)),
-        Answer("What speaks against it?", *_say_doubts(selection, case)),
+        Answer(say("What to buy?"), *_say_what(selection, case)),
+        Answer(say("Why?"), *_say_why(selection, case)),
+        Answer(say("After fees, what did it earn?"), *_say_earned(case)),
+        Answer(say("At what risk?"), *_say_risk(case)),
+        Answer(say("Against which peers and index?"), *_say_against(selection, case)),
+        Answer(say("How sure is that?"), *_say_sure(selection, case)),
+        Answer(say("What speaks against it?"), *_say_doubts(selection, case)),
     ]
 
 
 def label_of(curve: str, case: PickCase) -> str:
     """Return what a curve stands for: the portfolio, the index, all funds, or momentum."""
-    names = {PICKS: "This strategy", INDEX: case.index_name, UNIVERSE: "All funds with equal weights"}
-    return names.get(curve) or forecaster_label(curve)
+    names = {
+        PICKS: say("This strategy"),
+        INDEX: name_index(case.index_name),
+        UNIVERSE: say("All funds with equal weights"),
+    }
+    return names.get(curve) or name_forecaster(curve)
 
 
 def _inside(curve: str, case: PickCase) -> str:
@@ -82,28 +95,42 @@ def _inside(curve: str, case: PickCase) -> str:
 def _say_what(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     weights = selection.picks["weight"]
     if weights.empty:
-        return "No fund.", ""
-    if np.allclose(weights, weights.iloc[0]):
-        each = " each" if len(weights) > 1 else ""
-        return (
-            f"{count_things(len(weights), 'fund')}, {format_percent(weights.iloc[0])} of the money{each}",
-            "",
-        )
-    shown = f"{format_percent(weights.min())} to {format_percent(weights.max())}"
-    return f"{count_things(len(weights), 'fund')}, each with {shown} of the money", ""
+        return say("No fund."), ""
+    counted = count_things(len(weights), "{n} fund", "{n} funds")
+    least, most = format_percent(weights.min()), format_percent(weights.max())
+    if not np.allclose(weights, weights.iloc[0]):
+        lead = say("{funds}, each with {least} to {most} of the money", funds=counted, least=least, most=most)
+        return lead, ""
+    if len(weights) > 1:
+        return say("{funds}, {share} of the money each", funds=counted, share=least), ""
+    return say("{funds}, {share} of the money", funds=counted, share=least), ""
 
 
 def _say_why(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
-    label, term = forecaster_label(selection.forecaster), TERMS[case.config.frequency]
-    way = f"{label} forecasts the next {term}"
+    told = {"forecaster": name_forecaster(selection.forecaster), "term": name_term(case.config.frequency)}
+    way = say("{forecaster} forecasts the next {term}", **told)
     if len(selection.neighbors):
-        way += f" from the {case.config.k} past cases most like each fund"
-    top = f"the {len(selection.picks)} best" if len(selection.picks) > 1 else "the best"
-    held = " within the limits" if _is_limited(case) else ""
+        way = say(
+            "{forecaster} forecasts the next {term} from the {n} past cases most like each fund",
+            **told,
+            n=case.config.k,
+        )
     main = Counter(selection.reasons.loc[selection.reasons["view"] != "apart", "factor"]).most_common(_NAMED)
-    names = "; ".join(name_factor(factor, selection.factor_labels) for factor, _ in main)
-    counted = f"Most often decisive: {names}." if names else ""
-    return f"{way}; {top} of {case.n_funds:,} funds{held} are bought.", counted
+    names = say("; ").join(name_factor(factor, selection.factor_labels) for factor, _ in main)
+    counted = say("Most often decisive: {factors}.", factors=names) if names else ""
+    return _say_choice(way, len(selection.picks), case), counted
+
+
+def _say_choice(way: str, n_picks: int, case: PickCase) -> str:
+    """Return how the funds are chosen; `way` says how they are forecast."""
+    told = {"way": way, "n": n_picks, "n_funds": case.n_funds}
+    if n_picks > 1 and _is_limited(case):
+        return say("{way}; the {n} best of {n_funds:,} funds within the limits are bought.", **told)
+    if n_picks > 1:
+        return say("{way}; the {n} best of {n_funds:,} funds are bought.", **told)
+    if _is_limited(case):
+        return say("{way}; the best of {n_funds:,} funds within the limits are bought.", **told)
+    return say("{way}; the best of {n_funds:,} funds are bought.", **told)
 
 
 def _is_limited(case: PickCase) -> bool:
@@ -115,52 +142,75 @@ def _say_earned(case: PickCase) -> tuple[str, str]:
     record = case.record
     measures = record.measures(case.risk_free)
     if PICKS not in measures.index:
-        return "There is no past decision with a known outcome.", ""
-    own, cost = measures.loc[PICKS], record.yearly_cost
-    decided = count_things(len(record.intervals), "past decision")
-    net = ", net of all costs." if cost > 0.0 else "; no costs were set."
-    lead = f"{format_percent(own['annual_return'])} per year{net}"
-    span = f"{format_day(own['first'])} to {format_day(own['last'])}, {decided}."
-    return lead, span + tell_range(case)
+        return say("There is no past decision with a known outcome."), ""
+    own = measures.loc[PICKS]
+    decided = count_things(len(record.intervals), "{n} past decision", "{n} past decisions")
+    earned = format_percent(own["annual_return"])
+    lead = say("{earned} per year; no costs were set.", earned=earned)
+    if record.yearly_cost > 0.0:
+        lead = say("{earned} per year, net of all costs.", earned=earned)
+    span = say("{days}, {decisions}.", days=span_days(own["first"], own["last"]), decisions=decided)
+    return lead, say_all(span, tell_range(case))
 
 
 def tell_range(case: PickCase) -> str:
     """Return the range of past outcomes, turnover and costs of the strategy in words, as far as known."""
-    record, term = case.record, TERMS[case.config.frequency]
-    (low, high), text = record.range, ""
+    record, frequency = case.record, case.config.frequency
+    (low, high), told = record.range, []
     if not np.isnan(low):
-        text += f" In 80\u202f% of the {term}s it earned {format_percent(low)} to {format_percent(high)}."
+        interval = {"low": format_percent(low), "high": format_percent(high)}
+        told.append(say(_RANGES[frequency], **interval))
     if not np.isnan(record.turnover):
-        cost = f"Costs took {format_percent(record.yearly_cost, 2)} per year, with"
-        share = f"{format_percent(record.turnover, 0)} exchanged per {term}."
-        text += f" {cost if record.yearly_cost > 0.0 else 'On average'} {share}"
-    return text
+        share, term = format_percent(record.turnover, 0), name_term(frequency)
+        if record.yearly_cost > 0.0:
+            cost = format_percent(record.yearly_cost, 2)
+            told.append(
+                say(
+                    "Costs took {cost} per year, with {share} exchanged per {term}.",
+                    cost=cost,
+                    share=share,
+                    term=term,
+                )
+            )
+        else:
+            told.append(say("On average {share} exchanged per {term}.", share=share, term=term))
+    return say_all(*told)
 
 
 def _say_risk(case: PickCase) -> tuple[str, str]:
     measures = case.record.measures(case.risk_free)
     told = []
     if PICKS in measures.index:
-        told.append(f"Strategy: {_risk(measures.T[PICKS])}.")
+        told.append(say("Strategy: {risk}.", risk=_risk(measures.T[PICKS])))
     own = measure_mixed(case)
     if own is not None:
-        told.append(f"These picks together, over the last {count_years(own['years'])}: {_risk(own)}.")
+        told.append(
+            say(
+                "These picks together, over the last {years}: {risk}.",
+                years=count_years(own["years"]),
+                risk=_risk(own),
+            )
+        )
     if not np.isnan(alike := mean_correlation(case.correlations)):
-        told.append(f"They move together with a mean correlation of {format_number(alike, 2)}.")
-    return (told[0], " ".join(told[1:])) if told else ("It is not known.", "")
+        told.append(
+            say("They move together with a mean correlation of {number}.", number=format_number(alike, 2))
+        )
+    return (told[0], say_all(*told[1:])) if told else (say("It is not known."), "")
 
 
 def _risk(row: pd.Series[float]) -> str:
-    return (
-        f"deepest loss {format_percent(row['max_drawdown'])}, worst quarter "
-        f"{format_percent(row['worst_quarter'])}, volatility {format_percent(row['volatility'])}"
+    return say(
+        "deepest loss {loss}, worst quarter {quarter}, volatility {volatility}",
+        loss=format_percent(row["max_drawdown"]),
+        quarter=format_percent(row["worst_quarter"]),
+        volatility=format_percent(row["volatility"]),
     )
 
 
 def count_years(years: float) -> str:
     """Return "3 years" or "1.4 years"."""
     is_whole = years > 1.5 and abs(years - round(years)) < _NEAR
-    return f"{years:.{0 if is_whole else 1}f} years"
+    return say("{n} years", n=f"{years:.{0 if is_whole else 1}f}")
 
 
 def measure_mixed(case: PickCase) -> pd.Series[float] | None:
@@ -183,44 +233,67 @@ def _say_against(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     measures = case.record.measures(case.risk_free)
     rivals = [name for name in (UNIVERSE, INDEX, MOMENTUM) if name in measures.index]
     if PICKS not in measures.index or not rivals:
-        return "There is nothing to compare with.", ""
-    shown = [f"{_inside(name, case)} {format_percent(measures['annual_return'][name])}" for name in rivals]
-    wins = []
+        return say("There is nothing to compare with."), ""
+    shown, wins = [], []
     for name in rivals:
+        earned = format_percent(measures["annual_return"][name])
+        shown.append(f"{_inside(name, case)} {earned}")
         won, known = case.record.wins(name)
-        wins.append(f"{_inside(name, case)} in {won} of {known}")
-    lead = f"{format_percent(measures['annual_return'][PICKS])} per year against {join_words(shown)}."
-    text = f"By {TERMS[case.config.frequency]}, it earned more than {join_words(wins)}."
-    warning = warn_of_beta(selection.record.beta, case.index_name)
-    return lead, " ".join(filter(None, [text + _tell_index(measures, case), warning]))
+        wins.append(say("{forecaster} in {n} of {n_all}", forecaster=_inside(name, case), n=won, n_all=known))
+    lead = say(
+        "{earned} per year against {others}.",
+        earned=format_percent(measures["annual_return"][PICKS]),
+        others=join_words(shown),
+    )
+    text = say(
+        "By {term}, it earned more than {wins}.", term=name_term(case.config.frequency), wins=join_words(wins)
+    )
+    warning = reword(warn_of_beta(selection.record.beta, case.index_name))
+    return lead, say_all(text, _tell_index(measures, case), warning)
 
 
 def _tell_index(measures: pd.DataFrame, case: PickCase) -> str:
     """Return a sentence if there is no index, or if it does not cover the days of the portfolio."""
     if INDEX not in measures.index:
-        return " No index was given."
+        return say("No index was given.")
     own, index = measures.loc[PICKS], measures.loc[INDEX]
     if (index["first"], index["last"]) == (own["first"], own["last"]):
         return ""
-    span = f"{format_day(index['first'])} to {format_day(index['last'])}"
-    return f" {case.index_name} has levels from {span} only."
+    return say(
+        "{index} has levels from {first} to {last} only.",
+        index=name_index(case.index_name),
+        first=format_day(index["first"]),
+        last=format_day(index["last"]),
+    )
 
 
 def _say_sure(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
-    record, terms = selection.record, count_terms(selection.record.n, case.config.frequency)
+    record, frequency = selection.record, case.config.frequency
+    terms = count_terms(record.n, frequency)
     if not record.n:
-        return "It cannot be judged: no forecast has come due.", ""
+        return say("It cannot be judged: no forecast has come due."), ""
     if record.n < FEWEST:
-        return "It is too early to tell.", f"{terms} are too few to judge."
-    lead = "The forecasts ranked funds better than chance."
+        return say("It is too early to tell."), say("{terms} are too few to judge.", terms=terms)
+    lead = say("The forecasts ranked funds better than chance.")
     if not record.is_evidence:
-        lead = "Not shown: it may be chance." if record.ic > 0.0 else "No: the mean IC is not above zero."
-    points = (
-        f"{_points(record.excess)} (95\u202f% {_points(record.excess_low)} to {_points(record.excess_high)})"
-    )
-    ic = "" if np.isnan(record.ic) else f"Mean IC {format_number(record.ic, 2)} over {terms}, "
-    p = "" if np.isnan(record.p) else f"{format_equal_p(record.p)} after correction for the choice; "
-    return lead, f"{ic}{p}{points} points per {TERMS[case.config.frequency]} over the average fund, net."
+        lead = say("Not shown: it may be chance.")
+        if not record.ic > 0.0:
+            lead = say("No: the mean IC is not above zero.")
+    told = [
+        say(
+            "{points} (95\u202f% {low} to {high}) points per {term} over the average fund, net.",
+            points=_points(record.excess),
+            low=_points(record.excess_low),
+            high=_points(record.excess_high),
+            term=name_term(frequency),
+        )
+    ]
+    if not np.isnan(record.p):
+        told.insert(0, say("{p} after correction for the choice; ", p=format_equal_p(record.p)))
+    if not np.isnan(record.ic):
+        ic = format_number(record.ic, 2)
+        told.insert(0, say("Mean IC {number} over {terms}, ", number=ic, terms=terms))
+    return lead, "".join(told)
 
 
 def _points(share: float) -> str:
@@ -230,10 +303,10 @@ def _points(share: float) -> str:
 def _say_doubts(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     cautions = list_cautions(selection, case)
     if not cautions:
-        return "Nothing was found.", "Past returns say little about future returns."
+        return say("Nothing was found."), say("Past returns say little about future returns.")
     more = len(cautions) - _NAMED
-    rest = f" {count_things(more, 'more reason')} below." if more > 0 else ""
-    return cautions[0], " ".join(cautions[1:_NAMED]) + rest
+    rest = count_things(more, "{n} more reason below.", "{n} more reasons below.") if more > 0 else ""
+    return cautions[0], say_all(*cautions[1:_NAMED], rest)
 
 
 def list_cautions(selection: SelectionTables, case: PickCase) -> list[str]:
@@ -246,11 +319,12 @@ def list_cautions(selection: SelectionTables, case: PickCase) -> list[str]:
     case : PickCase
         What speaks for and against them.
     """
+    concentrated = [note for note in selection.notes if note.startswith(CONCENTRATION)]
     return [
         *_behind(case),
-        *_concentrated(selection, case),
+        *map(reword, concentrated),
         *_doubtful(selection),
-        *selection.notes,
+        *(reword(note) for note in selection.notes if note not in concentrated),
     ]
 
 
@@ -267,37 +341,22 @@ def _behind(case: PickCase) -> Iterator[str]:
         same = (row["first"], row["last"]) == (own["first"], own["last"])
         if same and row["annual_return"] > own["annual_return"]:
             ahead = _points(measures["annual_return"][name] - measures["annual_return"][PICKS])
-            yield f"{label_of(name, case)} earned {ahead} points per year more."
-
-
-def _concentrated(selection: SelectionTables, case: PickCase) -> Iterator[str]:
-    """Tell of picks that move together, or share a type or a company."""
-    if (alike := mean_correlation(case.correlations)) >= _ALIKE:
-        yield f"The picks are nearly one bet: their mean correlation is {format_number(alike, 2)}."
-    if len(selection.picks) < 2:
-        return
-    for word, of_fund in (("type", _types(selection)), ("company", _companies(selection))):
-        shares = selection.picks["weight"].groupby(of_fund).sum()
-        shares = shares[shares.index != ""]
-        if len(shares) and shares.max() >= _LARGE:
-            yield f"{format_percent(shares.max(), 0)} of the money is in one {word}, {shares.idxmax()}."
-
-
-def _types(selection: SelectionTables) -> list[str]:
-    known = selection.picks.get("type", pd.Series("", index=selection.picks.index))
-    return ["" if pd.isna(kind) else str(kind) for kind in known]
-
-
-def _companies(selection: SelectionTables) -> list[str]:
-    companies = {} if selection.facts is None else selection.facts.companies
-    return [companies.get(fund, "") for fund in selection.picks["fund"]]
+            yield say(
+                "{forecaster} earned {points} points per year more.",
+                forecaster=label_of(name, case),
+                points=ahead,
+            )
 
 
 def _doubtful(selection: SelectionTables) -> Iterator[str]:
     """Tell of picks with findings in their data, or with unknown factors."""
     for pick in selection.picks.to_dict("records"):
         if isinstance(finding := pick.get("finding"), str) and finding:
-            yield f"{pick['fund']}: {finding}"
+            yield say("{fund}: {finding}", fund=pick["fund"], finding=reword(finding))
         if pick.get("known", 1.0) < _KNOWN:
             share = format_percent(pick["known"], 0)
-            yield f"{pick['fund']}: only {share} of its factors are known; the others count as average."
+            yield say(
+                "{fund}: only {share} of its factors are known; the others count as average.",
+                fund=pick["fund"],
+                share=share,
+            )

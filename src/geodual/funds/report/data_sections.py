@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..language import reword, say
 from .markup import (
     Column,
     Section,
@@ -24,7 +24,15 @@ from .markup import (
     make_table,
 )
 from .payload import versions
-from .wording import MISSING, format_day, format_number, format_percent, format_whole
+from .wording import (
+    MISSING,
+    format_day,
+    format_number,
+    format_percent,
+    format_whole,
+    name_forecaster,
+    name_index,
+)
 
 
 def show_data(study: StudyTables) -> Section:
@@ -32,16 +40,18 @@ def show_data(study: StudyTables) -> Section:
     universe = study.universe
     columns = (
         Column("date", "Rebalance day", format_day, kind="text"),
-        Column("funds", "Funds", format_whole, hint="Number of funds with enough history"),
+        Column("funds", "number\x04Funds", format_whole, hint="Number of funds with enough history"),
         Column(
             "coverage", "Factors known", format_percent, hint="Share of the factors that could be computed"
         ),
-        Column("label", "Label used", str, kind="text"),
+        Column("label", "Label used", reword, kind="text"),
     )
     fewest, most = format_whole(universe["funds"].min()), format_whole(universe["funds"].max())
-    lead = (
-        f"Each decision was made from {fewest} to {most} funds, "
-        f"with at least {format_percent(universe['coverage'].min())} of the factors known."
+    lead = say(
+        "Each decision was made from {fewest} to {most} funds, with at least {share} of the factors known.",
+        fewest=fewest,
+        most=most,
+        share=format_percent(universe["coverage"].min()),
     )
     table = make_table(universe, columns, "Universe by rebalance day")
     return make_section(
@@ -66,10 +76,10 @@ def _show_findings(study: StudyTables) -> str:
     groups = findings.groupby("kind", sort=False)
     kinds = groups.agg(findings=("kind", "size"), matters=("matters", "sum"), example=("message", "first"))
     columns = (
-        Column("kind", "Kind", str, kind="text"),
+        Column("kind", "Kind", reword, kind="text"),
         Column("findings", "Findings", format_whole),
         Column("matters", "That matter", format_whole, hint="Findings that can change a result"),
-        Column("example", "First finding", str, kind="prose"),
+        Column("example", "First finding", reword, kind="prose"),
     )
     return make_table(kinds.reset_index(), columns, "Findings about the data, by kind")
 
@@ -78,22 +88,28 @@ def show_notes(study: StudyTables) -> Section | None:
     """Return the notes on the run: sentences that the reader should know."""
     if not study.notes:
         return None
-    return make_section("notes", "Notes on the run", make_list(study.notes, "study-notes"))
+    return make_section(
+        "notes", "Notes on the run", make_list([reword(note) for note in study.notes], "study-notes")
+    )
 
 
 def show_configuration(study: StudyTables) -> Section:
     """Return settings, data, versions and run time: all that is needed to repeat the study."""
     settings = {name: _plain(value) for name, value in asdict(study.config).items()}
-    chosen = {forecaster_label(name): _plain(found) for name, found in study.chosen.items()}
-    data = {"Source": study.source, "SHA-256": study.digest, "Index": study.index_name}
-    data |= {"SHA-256 of the index": study.index_digest} if study.index_digest else {}
-    run = versions() | {"Run time": f"{format_number(study.seconds, 1)} s"}
+    chosen = {name_forecaster(name): _plain(found) for name, found in study.chosen.items()}
+    data = {
+        say("Source"): reword(study.source),
+        "SHA-256": study.digest,
+        say("Index"): name_index(study.index_name),
+    }
+    data |= {say("SHA-256 of the index"): study.index_digest} if study.index_digest else {}
+    run = versions() | {say("Run time"): say("{n} s", n=format_number(study.seconds, 1))}
     return make_section(
         "configuration",
         "Configuration",
-        _describe("Settings", settings.items()),
-        _describe("Chosen on the validation period", chosen.items()) if chosen else "",
-        make_pair(_describe("Data", data.items()), _describe("Versions", run.items())),
+        _describe(say("Settings"), settings.items()),
+        _describe(say("Chosen on the validation period"), chosen.items()) if chosen else "",
+        make_pair(_describe(say("Data"), data.items()), _describe(say("Versions"), run.items())),
     )
 
 

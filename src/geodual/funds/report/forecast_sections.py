@@ -7,7 +7,7 @@ import pandas as pd
 from ..evaluation.forecast_diagnostics import FIFTHS
 from ..evaluation.statistics import summarize_ic
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..language import phrase, say, say_all
 from .headline import Headline
 from .markup import (
     Column,
@@ -25,7 +25,6 @@ from .markup import (
 )
 from .wording import (
     PERIOD_TITLES,
-    TERMS,
     format_day,
     format_number,
     format_p,
@@ -33,26 +32,32 @@ from .wording import (
     format_two,
     format_whole,
     join_words,
+    name_forecaster,
+    name_term,
 )
 
-_FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
+_FORECASTER = Column("forecaster", "Forecaster", name_forecaster, kind="text")
 
 
 def show_ic(study: StudyTables) -> Section:
     """Return the information coefficients by rebalance day, and their running sum."""
-    term = TERMS[study.config.frequency]
+    term = name_term(study.config.frequency)
     columns = [Column("date", "Rebalance", format_day, kind="text"), *_one_per_forecaster(study)]
     plots = (
-        Plot("ic", f"Line chart of the information coefficient of each {term}, by forecaster."),
+        Plot(
+            "ic",
+            say("Line chart of the information coefficient of each {term}, by forecaster.", term=term),
+        ),
         Plot("ic_cumulated", "Line chart of the running sum of the information coefficients.", tall=False),
     )
-    lead = (
-        f"Rank correlation (Spearman) of forecast and realized returns in each {term} (above), and its "
-        f"running sum (below). All funds of a {term} share one market, so a single value says little."
+    lead = say(
+        "Rank correlation (Spearman) of forecast and realized returns in each {term} (above), and its "
+        "running sum (below). All funds of a {term} share one market, so a single value says little.",
+        term=term,
     )
     return make_section(
         "ic",
-        f"Information coefficient by {term}",
+        say("Information coefficient by {term}", term=term),
         make_paragraph(lead),
         make_chart(plots),
         make_foot(
@@ -65,22 +70,22 @@ def show_ic(study: StudyTables) -> Section:
             ),
             csv=["ic", "ic_cumulated"],
         ),
-        short=f"IC by {term}",
+        short=say("IC by {term}", term=term),
     )
 
 
 def _one_per_forecaster(study: StudyTables) -> list[Column]:
-    return [Column(name, forecaster_label(name), format_number) for name in study.config.compared]
+    return [Column(name, name_forecaster(name), format_number) for name in study.config.compared]
 
 
 def show_distribution(study: StudyTables) -> Section | None:
     """Return the histogram of the ICs, and the mean IC with the return over 1 to 12 months."""
     if not study.known_periods or study.ic_decay.empty:
         return None
-    term = TERMS[study.config.frequency]
+    term = name_term(study.config.frequency)
     histogram = Plot(
         "ic_histogram",
-        f"Histogram of the ICs of one forecaster, one per {term}.",
+        say("Histogram of the ICs of one forecaster, one per {term}.", term=term),
         title="Distribution of the IC",
     )
     decay = Plot(
@@ -88,7 +93,7 @@ def show_distribution(study: StudyTables) -> Section | None:
         "Line chart of the mean IC with the return over 1 to 12 months after the decision, by forecaster.",
         title="Mean IC by holding time",
     )
-    lead = (
+    lead = phrase(
         "How often an IC was how large (left; the dashed line is the mean), and how the mean IC depends on "
         "the number of months over which the return is measured (right). A forecast that lasts keeps its IC."
     )
@@ -108,23 +113,23 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     """Return the mean returns by fifth of the forecasts, and the spread of best and worst through time."""
     if not study.known_periods:
         return None
-    both = study.fifths.loc["both"]
-    rising = [forecaster_label(str(name)) for name in both.index[both["rising"]]]
-    which = (
-        "all forecasters"
-        if len(rising) == len(both)
-        else f"{join_words(rising)} only"
-        if rising
-        else "no forecaster"
-    )
-    verdict = f"Returns rise from each fifth to the next for {which}"
-    term = TERMS[study.config.frequency]
-    lead = (
-        f"Funds are split into fifths by forecast. Left: the mean return of each fifth in the next {term}, "
-        f"over the whole study. {verdict}. Right: what the best fifth earned more than the worst, summed up."
+    verdict = _tell_rising(study)
+    term = name_term(study.config.frequency)
+    lead = say_all(
+        say(
+            "Funds are split into fifths by forecast. Left: the mean return of each fifth in the next "
+            "{term}, over the whole study.",
+            term=term,
+        ),
+        verdict,
+        say("Right: what the best fifth earned more than the worst, summed up."),
     )
     plots = (
-        Plot("fifths", f"Bar chart of mean returns by fifth. {verdict}.", title="Mean return by fifth"),
+        Plot(
+            "fifths",
+            say_all(say("Bar chart of mean returns by fifth."), verdict),
+            title="Mean return by fifth",
+        ),
         Plot(
             "spreads",
             "Line chart of the running sum of the return of the best fifth minus that of the worst.",
@@ -139,11 +144,22 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
         _spread_tabs(study, headline),
         make_foot(
             make_details("Table of returns by fifth", _fifths_table(study)),
-            make_filled_table("spreads", f"Table of the spread by {term}", "percent"),
+            make_filled_table("spreads", say("Table of the spread by {term}", term=term), "percent"),
             csv=["spread_summary", "spreads", "quantile_returns"],
         ),
         short="Returns by fifth",
     )
+
+
+def _tell_rising(study: StudyTables) -> str:
+    """Return for which forecasters a better fifth of the forecasts earned more."""
+    both = study.fifths.loc["both"]
+    rising = [name_forecaster(name) for name in both.index[both["rising"]]]
+    if len(rising) == len(both):
+        return say("Returns rise from each fifth to the next for all forecasters.")
+    if rising:
+        return say("Returns rise from each fifth to the next for {others} only.", others=join_words(rising))
+    return say("Returns rise from each fifth to the next for no forecaster.")
 
 
 def _spread_tabs(study: StudyTables, headline: Headline) -> str:
@@ -167,16 +183,19 @@ def _spread_tabs(study: StudyTables, headline: Headline) -> str:
 def _fifths_table(study: StudyTables) -> str:
     columns = [
         _FORECASTER,
-        Column("period", "Period", lambda period: PERIOD_TITLES[period], kind="text"),
+        Column("period", "Period", lambda period: say(PERIOD_TITLES[period]), kind="text"),
         *(Column(str(fifth), _fifth_title(fifth), format_percent) for fifth in FIFTHS),
         Column("spread", "Best − worst", format_percent),
-        Column("rising", "Rising", lambda value: "yes" if value else "no", kind="text"),
+        Column("rising", "Rising", lambda value: say("yes") if value else say("no"), kind="text"),
     ]
     return make_table(study.fifths.reset_index(), columns, "Mean realized return by fifth of the forecasts")
 
 
 def _fifth_title(fifth: int) -> str:
-    return {FIFTHS[0]: f"{fifth} (worst)", FIFTHS[-1]: f"{fifth} (best)"}.get(fifth, str(fifth))
+    return {
+        FIFTHS[0]: say("{n} (worst)", n=fifth),
+        FIFTHS[-1]: say("{n} (best)", n=fifth),
+    }.get(fifth, str(fifth))
 
 
 def show_types(study: StudyTables) -> Section | None:
@@ -190,7 +209,7 @@ def show_types(study: StudyTables) -> Section | None:
         Column("t", "t within types", format_two, hint="t-statistic of the mean (Newey and West)"),
     )
     table = make_table(_ic_within(study), columns, "Mean IC overall and within types, whole study")
-    lead = (
+    lead = phrase(
         "A forecast that only tells types of funds apart has an IC overall, but none within a type. The bars "
         "show the mean IC among the funds of each type."
     )
@@ -201,7 +220,7 @@ def show_types(study: StudyTables) -> Section | None:
         Column("ic_mean", "IC mean", format_number),
         Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
         Column("n", "n", format_whole, hint="Number of rebalance days with an IC"),
-        Column("funds", "Funds", format_whole, hint="Mean number of funds of the type"),
+        Column("funds", "number\x04Funds", format_whole, hint="Mean number of funds of the type"),
     )
     by_type = make_table(study.ic_by_type.reset_index(), details, "Mean IC within each type of fund")
     return make_section(
@@ -228,17 +247,23 @@ def show_stability(study: StudyTables) -> Section | None:
     values = study.rank_autocorrelation
     if values.notna().sum().max() < 2:  # a line needs two points
         return None
-    term = TERMS[study.config.frequency]
+    term = name_term(study.config.frequency)
     means = join_words(
-        [f"{forecaster_label(str(name))} {format_two(mean)}" for name, mean in values.mean().items()]
+        [f"{name_forecaster(name)} {format_two(mean)}" for name, mean in values.mean().items()]
     )
-    lead = (
-        f"Rank correlation of the forecasts with those of the {term} before, among funds that have both. "
-        f"High values mean steady forecasts and little turnover. Mean: {means}."
+    lead = say(
+        "Rank correlation of the forecasts with those of the {term} before, among funds that have both. "
+        "High values mean steady forecasts and little turnover. Mean: {means}.",
+        term=term,
+        means=means,
     )
     plot = Plot(
         "rank_autocorrelation",
-        f"Line chart of the rank correlation with the forecasts of the {term} before. Mean: {means}.",
+        say(
+            "Line chart of the rank correlation with the forecasts of the {term} before. Mean: {means}.",
+            term=term,
+            means=means,
+        ),
         tall=False,
     )
     return make_section(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..evaluation.risk_free import take_risk_free
 from ..evaluation.sheet_tables import DayFactors, SheetTables, find_fund, make_tables
+from ..language import ENGLISH, in_language
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
@@ -73,20 +74,23 @@ class FundSheet(SheetTables):
     ([2016, 2015, 2014], False)
     """
 
-    def to_html(self, path: str | Path) -> Path:
+    def to_html(self, path: str | Path, *, language: str = ENGLISH) -> Path:
         """Write the sheet as one HTML page, which needs no other files, no scripts and no network.
 
         Parameters
         ----------
         path : path
             File to create or replace.
+        language : str
+            "en" or "zh".
 
         Returns
         -------
         Path
             The file.
         """
-        return write_page(path, render_fund(self))
+        with in_language(language):
+            return write_page(path, render_fund(self))
 
     def summary(self) -> dict[str, Any]:
         """Return all tables but the daily curves as a dictionary ready for JSON; unknown numbers are None."""

@@ -14,21 +14,24 @@ from ..evaluation.alike import warn_of_beta
 from ..evaluation.skill import AgainstBaseline
 from ..evaluation.statistics import FEWEST, rank_by_ic
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..language import phrase, reword, say, say_all
 from .wording import (
     PERIOD_PHRASES,
-    TERMS,
     count_terms,
     format_equal_p,
     format_number,
     join_words,
+    name_forecaster,
+    name_term,
 )
 
 LEVEL = 0.05  # of significance
 _TYPES_NAMED = 3  # types of funds
 _LEAST_NAMED = 0.05  # share of a type
-_EXPLAIN_IC = "The IC is the rank correlation of forecasts and returns: 0 is no skill, 1 is perfect."
-_TOO_SHORT = "the record is too short to tell this from chance"
+_EXPLAIN_IC = phrase("The IC is the rank correlation of forecasts and returns: 0 is no skill, 1 is perfect.")
+_TOO_SHORT = phrase("the record is too short to tell this from chance")
+_MORE = phrase("more than chance alone would produce ({evidence})")
+_WITHIN = phrase("within what chance alone would produce ({evidence})")
 
 
 @dataclass(frozen=True)
@@ -74,27 +77,35 @@ def write_headline(study: StudyTables) -> Headline:
     """
     periods, frequency, table = study.known_periods, study.config.frequency, study.table()
     if not periods:
-        sentence = f"No {TERMS[frequency]} with a forecast has ended yet, so no forecaster can be judged."
-        return Headline("both", "", "It cannot be judged yet.", sentence, ())
+        sentence = say(
+            "No {term} with a forecast has ended yet, so no forecaster can be judged.",
+            term=name_term(frequency),
+        )
+        return Headline("both", "", say("It cannot be judged yet."), sentence, ())
     period = study.judged_period
     rows = pd.DataFrame(table.loc[period])
     means = rows["ic_mean"]
     order = rank_by_ic(study.ic.loc[study.decided(period), list(study.config.compared)])
     best = order[0]
     n = int(rows["n"][best])
-    mean, phrase, terms = format_number(means[best]), PERIOD_PHRASES[period], count_terms(n, frequency)
+    told = {
+        "period": say(PERIOD_PHRASES[period]),
+        "forecaster": name_forecaster(best),
+        "number": format_number(means[best]),
+        "terms": count_terms(n, frequency),
+    }
     if len(order) == 1:
-        sentence = f"{phrase} {forecaster_label(best)} had a mean IC of {mean} over {terms}."
+        sentence = say("{period} {forecaster} had a mean IC of {number} over {terms}.", **told)
     else:
-        lead = _describe_lead(order, study, period)
-        sentence = (
-            f"{phrase} {forecaster_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
+        sentence = say_all(
+            say("{period} {forecaster} did best, with a mean IC of {number} over {terms}.", **told),
+            _describe_lead(order, study, period),
         )
-    sentence = _warn_of_index(study, period, best) + _add_baseline(sentence, study, period)
+    sentence = say_all(_warn_of_index(study, period, best), _add_baseline(sentence, study, period))
     notes = (
         _judge_ic(study, period, best, rows.T[best]),
         *_compare_periods(study, best, period),
-        _EXPLAIN_IC,
+        say(_EXPLAIN_IC),
     )
     return Headline(period, best, _give_verdict(study, period, best, n), sentence, notes)
 
@@ -107,19 +118,19 @@ def _warn_of_index(study: StudyTables, period: str, best: str) -> str:
     types = pd.DataFrame() if study.exposure.empty else study.exposure.xs(best, level="forecaster")
     shares = pd.Series(types.mean()).sort_values(ascending=False).head(_TYPES_NAMED)
     held = join_words([f"{share:.0%} {kind}" for kind, share in shares.items() if share >= _LEAST_NAMED])
-    return f"{warning} {f'It held {held} on average. ' if held else ''}"
+    return say_all(reword(warning), say("It held {types} on average.", types=held) if held else "")
 
 
 def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:
     """Return whether the forecasts rank funds better than chance; yes only if the corrected p says so."""
     mean, p = study.skill["ic_mean"][period, best], study.skill["p"][period, best]
     if n < FEWEST or pd.isna(p):
-        return "It is too early to tell."
+        return say("It is too early to tell.")
     if not mean > 0.0:
-        return "No: even the best mean IC is not above zero."
+        return say("No: even the best mean IC is not above zero.")
     if p < LEVEL:
-        return "Its forecasts ranked funds better than chance."
-    return "Not shown: the result may well be chance."
+        return say("Its forecasts ranked funds better than chance.")
+    return say("Not shown: the result may well be chance.")
 
 
 def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
@@ -127,31 +138,58 @@ def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
     rivals = study.best_against_baseline(period)
     if rivals is None:
         return sentence
-    learned, baseline = forecaster_label(rivals.learned), forecaster_label(rivals.baseline)
-    lead, verdict = format_number(abs(rivals.difference)), _judge_baseline(rivals)
-    mean, own = format_number(rivals.baseline_ic), format_number(rivals.learned_ic)
+    own, mean = format_number(rivals.learned_ic), format_number(rivals.baseline_ic)
+    told = {
+        "forecaster": name_forecaster(rivals.learned),
+        "other": name_forecaster(rivals.baseline),
+        "lead": format_number(abs(rivals.difference)),
+        "verdict": _judge_baseline(rivals),
+        "terms": count_terms(rivals.n, study.config.frequency),
+    }
     # A baseline over 12 months has an IC on fewer days.
     fewer = rivals.n < int(study.table()["n"][period, rivals.learned])
-    terms = f" over the {count_terms(rivals.n, study.config.frequency)} that both have" if fewer else ""
     if rivals.difference >= 0.0:
-        against = f"{own} against {mean}" if fewer else mean
-        above = f"{lead} above the best baseline, {baseline}{terms} ({against})"
-        return f"{sentence} {learned} is {above}: {verdict}."
-    return (
-        f"{PERIOD_PHRASES[period]} a baseline that learns nothing did best: {baseline}, with a mean IC of "
-        f"{mean}{terms}. This is {lead} above {learned}, the best of what was learned: {verdict}. Without "
-        f"the baselines: {sentence}"
+        return say_all(sentence, say(_ABOVE[fewer], **told, own=own, mean=mean))
+    told |= {"period": say(PERIOD_PHRASES[period]), "mean": mean}
+    return say_all(
+        say(_BELOW[fewer], **told),
+        say(
+            "This is {lead} above {forecaster}, the best of what was learned: {verdict}. Without the "
+            "baselines: {sentence}",
+            **told,
+            sentence=sentence,
+        ),
     )
+
+
+# By whether the baseline has an IC on fewer days.
+_ABOVE = {
+    False: phrase("{forecaster} is {lead} above the best baseline, {other} ({mean}): {verdict}."),
+    True: phrase(
+        "{forecaster} is {lead} above the best baseline, {other} over the {terms} that both have ({own} "
+        "against {mean}): {verdict}."
+    ),
+}
+_BELOW = {
+    False: phrase("{period} a baseline that learns nothing did best: {other}, with a mean IC of {mean}."),
+    True: phrase(
+        "{period} a baseline that learns nothing did best: {other}, with a mean IC of {mean} over the "
+        "{terms} that both have."
+    ),
+}
 
 
 def _judge_baseline(rivals: AgainstBaseline) -> str:
     """Return in words whether the difference to the best baseline is more than chance."""
     if rivals.n < FEWEST or np.isnan(rivals.p):
-        return _TOO_SHORT
-    clear = "more than" if rivals.p < LEVEL else "within what"
-    interval = f"{format_number(rivals.low)} to {format_number(rivals.high)}"
-    evidence = f"{format_equal_p(rivals.p)}; 95\u202f% interval {interval}; both corrected for the choice"
-    return f"{clear} chance alone would produce ({evidence})"
+        return say(_TOO_SHORT)
+    evidence = say(
+        "{p}; 95\u202f% interval {low} to {high}; both corrected for the choice",
+        p=format_equal_p(rivals.p),
+        low=format_number(rivals.low),
+        high=format_number(rivals.high),
+    )
+    return say(_MORE if rivals.p < LEVEL else _WITHIN, evidence=evidence)
 
 
 def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
@@ -162,18 +200,24 @@ def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
     rivals = [second] if BASELINE in (best, second) or BASELINE not in order else [second, BASELINE]
     differences, p_values = zip(*(_difference(comparisons, best, rival) for rival in rivals), strict=True)
     n = int(comparisons["n"].min())
-    roles = {second: "next best", BASELINE: "plain distance"}
-    if second == BASELINE:
-        roles[second] = "next best, and the plain distance"
     leads = [
-        f"{format_number(difference)} above {forecaster_label(rival)} ({roles[rival]})"
+        say(_role(rival, second), lead=format_number(difference), forecaster=name_forecaster(rival))
         for rival, difference in zip(rivals, differences, strict=True)
     ]
     # Settings that were tried count as forecasters of their own: they give more pairs to compare.
     n_pairs = comb(study.n_choices(period), 2)
     factor = max(1.0, n_pairs / len(comparisons))
-    verdict = _judge(rivals, factor * np.array(p_values), n_pairs) if n >= FEWEST else _TOO_SHORT
-    return f"This is {join_words(leads)}: {verdict}"
+    verdict = _judge(rivals, factor * np.array(p_values), n_pairs) if n >= FEWEST else say(_TOO_SHORT)
+    return say("This is {leads}: {verdict}.", leads=join_words(leads), verdict=verdict)
+
+
+def _role(rival: str, second: str) -> str:
+    """Return how to say the lead over a rival: the next best, the plain distance, or both."""
+    if rival != BASELINE:
+        return phrase("{lead} above {forecaster} (next best)")
+    if rival != second:
+        return phrase("{lead} above {forecaster} (plain distance)")
+    return phrase("{lead} above {forecaster} (next best, and the plain distance)")
 
 
 def _difference(comparisons: pd.DataFrame, best: str, rival: str) -> tuple[float, float]:
@@ -187,32 +231,42 @@ def _difference(comparisons: pd.DataFrame, best: str, rival: str) -> tuple[float
 def _judge(rivals: list[str], p_values: np.ndarray, n_tests: int) -> str:
     """Return in words whether the leads are more than chance, with their p-values."""
     if np.isnan(p_values).any():  # too few values for a test
-        return _TOO_SHORT
-    shown = join_words([format_equal_p(min(p, 1.0)) for p in p_values])
-    evidence = shown + (f", Holm-corrected for {n_tests} comparisons" if n_tests > 1 else "")
+        return say(_TOO_SHORT)
+    evidence = join_words([format_equal_p(min(p, 1.0)) for p in p_values])
+    if n_tests > 1:
+        evidence = say("{p}, Holm-corrected for {n} comparisons", p=evidence, n=n_tests)
     clear = [rival for rival, p in zip(rivals, p_values, strict=True) if p < LEVEL]
-    if len(clear) == len(rivals):
-        return f"more than chance alone would produce ({evidence})"
-    if clear:
-        rival = forecaster_label(clear[0])
-        return f"only the lead over {rival} is more than chance alone would produce ({evidence})"
-    return f"within what chance alone would produce ({evidence})"
+    if len(clear) == len(rivals) or not clear:
+        return say(_MORE if clear else _WITHIN, evidence=evidence)
+    return say(
+        "only the lead over {forecaster} is more than chance alone would produce ({evidence})",
+        forecaster=name_forecaster(clear[0]),
+        evidence=evidence,
+    )
 
 
 def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float]) -> str:
     """Return whether the mean IC of the best forecaster differs from zero, the choice of the best counted."""
     p, choices = study.skill["p"][period, best], study.n_choices(period)
     if pd.isna(p):
-        return "There are too few values to tell whether its IC differs from zero."
+        return say("There are too few values to tell whether its IC differs from zero.")
     clear = p < LEVEL and row["n"] >= FEWEST
-    verdict = "differs" if clear else "does not clearly differ"
-    interval = f"{format_number(row['low'])} to {format_number(row['high'])}"
+    told = {"p": format_equal_p(p), "low": format_number(row["low"]), "high": format_number(row["high"])}
     if choices == 1:
-        return f"Its IC {verdict} from zero ({format_equal_p(p)}; 95\u202f% interval {interval})."
-    return (
-        f"Its IC {verdict} from zero ({format_equal_p(p)}, corrected for the choice among {choices}; "
-        f"95\u202f% interval without this correction {interval})."
-    )
+        return say(_DIFFERS if clear else _DIFFERS_NOT, **told)
+    return say(_DIFFERS_CHOSEN if clear else _DIFFERS_NOT_CHOSEN, **told, n=choices)
+
+
+_DIFFERS = phrase("Its IC differs from zero ({p}; 95\u202f% interval {low} to {high}).")
+_DIFFERS_NOT = phrase("Its IC does not clearly differ from zero ({p}; 95\u202f% interval {low} to {high}).")
+_DIFFERS_CHOSEN = phrase(
+    "Its IC differs from zero ({p}, corrected for the choice among {n}; 95\u202f% interval without this "
+    "correction {low} to {high})."
+)
+_DIFFERS_NOT_CHOSEN = phrase(
+    "Its IC does not clearly differ from zero ({p}, corrected for the choice among {n}; 95\u202f% interval "
+    "without this correction {low} to {high})."
+)
 
 
 def _compare_periods(study: StudyTables, best: str, period: str) -> list[str]:
@@ -223,14 +277,20 @@ def _compare_periods(study: StudyTables, best: str, period: str) -> list[str]:
     means = {part: table["ic_mean"][part, best] for part in ("validation", "test")}
     notes = []
     if period == "both":
-        parts = [
-            f"{PERIOD_PHRASES[part]} its mean IC was {format_number(mean)} over "
-            f"{count_terms(int(table['n'][part, best]), frequency)}"
-            for part, mean in means.items()
+        counted = [count_terms(int(table["n"][part, best]), frequency) for part in means]
+        notes = [
+            say(
+                "In the validation period its mean IC was {first} over {terms}; in the test period its mean "
+                "IC was {second} over {others}.",
+                first=format_number(means["validation"]),
+                terms=counted[0],
+                second=format_number(means["test"]),
+                others=counted[1],
+            )
         ]
-        notes = [f"{parts[0]}; {parts[1][0].lower()}{parts[1][1:]}."]
     for part in ("validation", *(("test",) if period == "both" else ())):
         first = str(table.loc[part]["ic_mean"].idxmax())
         if first != best:
-            notes.append(f"{PERIOD_PHRASES[part]} {forecaster_label(first)} was best instead.")
+            told = {"period": say(PERIOD_PHRASES[part]), "forecaster": name_forecaster(first)}
+            notes.append(say("{period} {forecaster} was best instead.", **told))
     return notes

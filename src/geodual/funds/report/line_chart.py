@@ -16,9 +16,12 @@ import pandas as pd
 from geodual.arrays import Array
 
 from ..evaluation.performance import YEAR
+from ..language import current_language, say
 from .curves import COLORS, INDEX_COLOR
-from .wording import format_number, format_percent
+from .wording import format_number, format_percent, name_month
 
+# A picture does not inherit the language of its page, so browsers must be told which Chinese letters to use.
+_FONTS = {"zh": "'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"}
 _POINT = 72  # per inch, the unit of all lengths
 _SIZES = {"sheet": ((8.6, 2.6), (4.2, 2.7)), "record": ((4.6, 4.8), (4.2, 3.4))}  # inches, wide and narrow
 _FONT, _SMALL = 9.0, 8.0
@@ -230,9 +233,10 @@ def _text(x: float, y: float, text: str, anchor: str, height: float = _FONT) -> 
 
 def _svg(size: tuple[float, float], drawn: Sequence[str]) -> str:
     width, height = (round(length, 1) for length in size)
+    fonts = _FONTS.get(current_language(), "sans-serif")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="sans-serif" stroke-width="0.8" stroke-linejoin="round">'
+        f'height="{height}" font-family="{fonts}" stroke-width="0.8" stroke-linejoin="round">'
         f"{''.join(drawn)}</svg>"
     )
 
@@ -277,5 +281,9 @@ def day_ticks(first: pd.Timestamp, last: pd.Timestamp, most: int) -> dict[pd.Tim
         return {day: str(day.year) for day in starts if first <= day <= last}
     every = next((n for n in (1, 2, 3, 6) if 12.0 * years / n <= 0.7 * most), 12)
     months = pd.date_range(first, last, freq="MS", normalize=True)
-    found = {day: f"{day:%b %Y}" for day in months if (day.month - 1) % every == 0}
+    found = {
+        day: say("{month} {year}", month=name_month(day.month), year=day.year)
+        for day in months
+        if (day.month - 1) % every == 0
+    }
     return found if len(found) > 1 else {day: f"{day:%Y-%m-%d}" for day in (first, last)}

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
+from ..language import say
 from .wording import PERIOD_TITLES, name_curve, name_period
 
 
@@ -71,7 +72,7 @@ class Plot:
 
 def make_section(name: str, title: str, *parts: str, short: str = "") -> Section:
     """Return a section; `parts` are HTML."""
-    return Section(name, title, parts, short)
+    return Section(name, say(title), parts, say(short))
 
 
 def make_text(text: str) -> str:
@@ -81,7 +82,7 @@ def make_text(text: str) -> str:
 
 def make_paragraph(text: str, kind: str = "lead") -> str:
     """Return a paragraph of plain text."""
-    return f'<p class="{kind}">{make_text(text)}</p>'
+    return f'<p class="{kind}">{make_text(say(text))}</p>'
 
 
 def make_list(texts: Sequence[str], kind: str) -> str:
@@ -109,7 +110,7 @@ def make_tabs(name: str, panels: Mapping[str, str], chosen: str, label: str = "P
     label : str
         What the tabs choose, for screen readers.
     """
-    parts = [f'<div class="tabs" data-chosen="{escape(chosen)}" data-label="{escape(label)}">']
+    parts = [f'<div class="tabs" data-chosen="{escape(chosen)}" data-label="{escape(say(label))}">']
     for i, (title, body) in enumerate(panels.items()):
         parts.append(f'<div class="panel" id="{name}-{i}" data-title="{escape(title)}">{body}</div>')
     return "\n".join([*parts, "</div>"])
@@ -136,12 +137,17 @@ def make_period_tabs(
         Beginning of the captions; the period and its days follow.
     """
     panels = {
-        PERIOD_TITLES[period]: make_table(
-            table.loc[period].reset_index(), columns, f"{title}, {name_period(period, study.decided(period))}"
+        say(PERIOD_TITLES[period]): make_table(
+            table.loc[period].reset_index(), columns, caption_of(title, period, study)
         )
         for period in study.known_periods or ["both"]
     }
-    return make_tabs(f"{name}-panel", panels, PERIOD_TITLES[chosen])
+    return make_tabs(f"{name}-panel", panels, say(PERIOD_TITLES[chosen]))
+
+
+def caption_of(title: str, period: str, study: StudyTables) -> str:
+    """Return the caption of a table about a period: its title, the period and its days."""
+    return say("{title}, {period}", title=say(title), period=name_period(period, study.decided(period)))
 
 
 def make_chart(
@@ -160,32 +166,30 @@ def make_chart(
     beside : bool
         Whether the panels stand side by side where there is room.
     """
-    switch = (
-        '<label class="switch"><input type="checkbox" class="log-switch"> Logarithmic scale</label>'
-        if log_switch
-        else ""
-    )
-    choice = '<label class="choice">Forecaster <select class="chooser"></select></label>' if chooser else ""
+    scale, forecaster = escape(say("Logarithmic scale")), escape(say("Forecaster"))
+    shown = escape(say("Curves shown"))
+    switch = f'<label class="switch"><input type="checkbox" class="log-switch"> {scale}</label>'
+    choice = f'<label class="choice">{forecaster} <select class="chooser"></select></label>'
     canvases = "\n".join(map(_canvas, plots))
     return (
-        f'<div class="chart">\n<div class="chart-bar">{choice}<div class="legend" role="group" '
-        f'aria-label="Curves shown"></div>{switch}</div>\n'
+        f'<div class="chart">\n<div class="chart-bar">{choice if chooser else ""}<div class="legend" '
+        f'role="group" aria-label="{shown}"></div>{switch if log_switch else ""}</div>\n'
         f'<div class="plots{" beside" if beside else ""}">\n{canvases}\n</div>\n'
         '<p class="spoken" aria-live="polite"></p>\n</div>'
     )
 
 
 def _canvas(plot: Plot) -> str:
-    title = f'<p class="plot-title">{escape(plot.title)}</p>' if plot.title else ""
+    title = f'<p class="plot-title">{escape(say(plot.title))}</p>' if plot.title else ""
     return (
         f'<div>{title}<div class="plot {"tall" if plot.tall else "low"}"><canvas data-plot="{plot.name}" '
-        f'role="img" tabindex="0" aria-label="{escape(plot.label)}"></canvas></div></div>'
+        f'role="img" tabindex="0" aria-label="{escape(say(plot.label))}"></canvas></div></div>'
     )
 
 
 def make_details(summary: str, body: str) -> str:
     """Return HTML that is folded away until the reader opens it."""
-    return f"<details><summary>{escape(summary)}</summary>\n{body}\n</details>"
+    return f"<details><summary>{escape(say(summary))}</summary>\n{body}\n</details>"
 
 
 def make_pair(left: str, right: str) -> str:
@@ -207,7 +211,7 @@ def make_filled_table(name: str, caption: str, style: str = "number") -> str:
         "text".
     """
     box = (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}" '
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(say(caption))}" '
         f'data-fill="{name}" data-style="{style}"></div>'
     )
     return make_details(caption, box)
@@ -215,13 +219,16 @@ def make_filled_table(name: str, caption: str, style: str = "number") -> str:
 
 def make_foot(*details: str, csv: Sequence[str]) -> str:
     """Return the foot of a section: tables folded away, and buttons that save embedded CSVs."""
-    buttons = "".join(
-        f'<button type="button" class="download" data-csv="{name}" aria-label="Download {name}.csv">'
-        f"{name}.csv</button>"
-        for name in csv
-    )
-    downloads = f'<p class="downloads"><span>Download</span>{buttons}</p>'
+    buttons = "".join(map(_button, csv))
+    downloads = f'<p class="downloads"><span>{escape(say("Download"))}</span>{buttons}</p>'
     return f'<div class="foot">{"".join(details)}{downloads}</div>'
+
+
+def _button(name: str) -> str:
+    label = escape(say("Download {file}", file=f"{name}.csv"))
+    return (
+        f'<button type="button" class="download" data-csv="{name}" aria-label="{label}">{name}.csv</button>'
+    )
 
 
 @dataclass(frozen=True)
@@ -282,18 +289,19 @@ def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind
     kind : str
         Style classes of the table; the page makes a "sortable" one sortable.
     """
-    head = "".join(_head_cell(column) for column in columns)
+    head = "".join(head_cell(column) for column in columns)
     body = "\n".join(f"<tr>{_row_cells(record, columns)}</tr>" for record in rows.to_dict("records"))
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">\n'
-        f'<table class="{kind}"><caption><span>{make_text(caption)}</span></caption>\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(say(caption))}">\n'
+        f'<table class="{kind}"><caption><span>{make_text(say(caption))}</span></caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
-def _head_cell(column: Column) -> str:
-    hint = f' title="{escape(column.hint)}"' if column.hint else ""
-    return f'<th scope="col" class="{column.kind}"{hint}>{escape(column.title)}</th>'
+def head_cell(column: Column) -> str:
+    """Return the heading of a column."""
+    hint = f' title="{escape(say(column.hint))}"' if column.hint else ""
+    return f'<th scope="col" class="{column.kind}"{hint}>{escape(say(column.title))}</th>'
 
 
 def _row_cells(record: dict[Any, Any], columns: Sequence[Column]) -> str:
@@ -352,7 +360,7 @@ class Group:
         body = "\n\n".join(section.html() for section in self.shown)
         return (
             f'<section id="{self.name}" class="group" aria-labelledby="{self.name}-title">\n'
-            f'<h2 id="{self.name}-title">{escape(self.title)}</h2>\n{lead}\n{body}\n</section>'
+            f'<h2 id="{self.name}-title">{escape(say(self.title))}</h2>\n{lead}\n{body}\n</section>'
         )
 
 
@@ -366,4 +374,4 @@ def make_contents(groups: Sequence[Group]) -> str:
 
 
 def _link(name: str, title: str) -> str:
-    return f'<a href="#{name}">{escape(title)}</a>'
+    return f'<a href="#{name}">{escape(say(title))}</a>'

@@ -4,6 +4,10 @@
 
 const report = JSON.parse(document.getElementById("report-data").textContent);
 
+// A text in the language of the page, filled in.
+const say = (template, values = {}) =>
+  (report.texts?.[template] ?? template).replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 function make(tag, properties = {}, ...children) {
@@ -25,7 +29,7 @@ function formatNumber(value, digits = 3) {
 }
 
 const formatPercent = (value, digits = 1) =>
-  value === null || !Number.isFinite(value) ? "–" : `${formatNumber(100 * value, digits)}\u202f%`;
+  value === null || !Number.isFinite(value) ? "–" : say("{n}\u202f%", { n: formatNumber(100 * value, digits) });
 
 /* Theme: that of the system until the reader chooses one. */
 

@@ -16,11 +16,12 @@ from geodual.metric.registry import FEATURED
 
 from ..csv_cells import csv_text
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..language import phrase, reword, texts_of_scripts
 from .curves import COLORS, color_map, compared_curves
-from .wording import ALL_VIEWS, name_factor
+from .wording import ALL_VIEWS, name_factor, name_forecaster, name_index
 
 _KEY = ["date", "forecaster", "fund"]
+_TRUE, _FALSE = phrase("True"), phrase("False")  # whether a finding matters
 _SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
 
@@ -38,8 +39,8 @@ def make_payload(study: StudyTables, best: str) -> str:
     beside = [str(name) for name in compared_curves(study).columns.difference(study.equity.columns)]
     payload = {
         "forecasters": forecasters,
-        "names": {name: forecaster_label(name) for name in [*forecasters, *beside]}
-        | {"index": study.index_name},
+        "names": {name: name_forecaster(name) for name in [*forecasters, *beside]}
+        | {"index": name_index(study.index_name)},
         "beside": beside,
         "colors": color_map([*forecasters, *beside]),
         "palette": COLORS,
@@ -52,6 +53,8 @@ def make_payload(study: StudyTables, best: str) -> str:
         "facts": _known_facts(study),
         "reasons": _pick_reasons(study),
     }
+    if texts := texts_of_scripts():
+        payload["texts"] = texts
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # so that no name can close the script element
 
@@ -70,6 +73,9 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
     for table in study.tables():
         if table.embedded:
             values = table.of(study)
+            if table.file == "findings":
+                shown = values[["kind", "matters", "message"]].astype(str)
+                values = values.assign(**{str(name): shown[name].map(reword) for name in shown})
             rounded = values if table.decimals is None else values.round(table.decimals)
             texts[table.file] = csv_text(rounded, keep_index=table.indexed)
     return texts

@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
+from ..language import say
 from .markup import (
     Column,
     Section,
@@ -31,7 +32,7 @@ _BY_DECILE = (
 _BY_YEAR = (
     Column("year", "Year", kind="text"),
     Column("rank_correlation", "Rank correlation", format_two, hint="With the returns of the year before"),
-    Column("funds", "Funds", format_whole),
+    Column("funds", "number\x04Funds", format_whole),
     Column("closed", "Gone", format_percent),
     Column("stay_top", "Top stays top", format_percent),
     Column("stay_bottom", "Bottom stays bottom", format_percent),
@@ -67,12 +68,16 @@ def _tell(study: StudyTables) -> str:
     moves, correlation = study.persistence, study.persistence_by_year["rank_correlation"]
     stay, fall = moves.at["1", "1"], moves.at["1", "4"]
     mean = format_number(correlation.mean(), 2)
-    pairs = count_things(len(correlation), "pair")
-    return (
-        f"Of the best quarter of the funds of a calendar year, {format_percent(stay)} were among the best "
-        f"quarter of the next, and {format_percent(fall)} among the worst; 25\u202f% each would be no "
-        f"persistence. The mean rank correlation of {pairs} of years is {mean}. Funds that the study could "
-        "not choose in all of the next year are gone: closed, or without values."
+    pairs = count_things(len(correlation), "{n} pair", "{n} pairs")
+    return say(
+        "Of the best quarter of the funds of a calendar year, {stay} were among the best quarter of the "
+        "next, and {fall} among the worst; 25\u202f% each would be no persistence. The mean rank correlation "
+        "of {pairs} of years is {mean}. Funds that the study could not choose in all of the next year are "
+        "gone: closed, or without values.",
+        stay=format_percent(stay),
+        fall=format_percent(fall),
+        pairs=pairs,
+        mean=mean,
     )
 
 

@@ -34,7 +34,7 @@ const small = (text) => (text ? [make("small", {}, text)] : []);
 // What else to know about a pick: its type, and the share of its factors that are known if some are not.
 function remark(pick) {
   const type = report.facts[pick.fund]?.[1] ?? "";
-  const known = pick.known !== null && pick.known < 1 ? `${formatPercent(pick.known, 0)} of its factors known` : "";
+  const known = pick.known !== null && pick.known < 1 ? say("{share} of its factors known", { share: formatPercent(pick.known, 0) }) : "";
   return [type, known].filter(Boolean).join(" · ");
 }
 
@@ -44,15 +44,20 @@ function formatForecast(pick) {
 }
 
 const MEANINGS = {
-  return: "the mean return of its neighbors",
-  excess: "what its neighbors earned more than the mean fund of their time",
-  rank: "the mean rank of its neighbors in their time, from −0.5 for the worst fund to 0.5 for the best",
+  return: say("the mean return of its neighbors"),
+  excess: say("what its neighbors earned more than the mean fund of their time"),
+  rank: say("the mean rank of its neighbors in their time, from −0.5 for the worst fund to 0.5 for the best"),
 };
-const UNITS = { return: "a return", excess: "a return above that of the mean fund", rank: "a rank, from −0.5 for the worst fund to 0.5 for the best" };
+const UNITS = {
+  return: say("a return"),
+  excess: say("a return above that of the mean fund"),
+  rank: say("a rank, from −0.5 for the worst fund to 0.5 for the best"),
+};
 
 function tellForecast(pick) {
   const unit = report.units[pick.forecaster] ?? "return";
-  return `Forecast ${formatForecast(pick)}: ${(pick.neighbors.length ? MEANINGS : UNITS)[unit]}.`;
+  const meaning = (pick.neighbors.length ? MEANINGS : UNITS)[unit];
+  return say("Forecast {forecast}: {meaning}.", { forecast: formatForecast(pick), meaning });
 }
 
 const numberCell = (text) => make("td", { className: "number" }, text);
@@ -60,10 +65,13 @@ const numberCell = (text) => make("td", { className: "number" }, text);
 function showPicks() {
   const picks = holdings.filter((pick) => pick.date === daySelect.value && pick.forecaster === forecasterSelect.value);
   document.getElementById("pick-caption").textContent =
-    `Held from ${daySelect.value} on by ${report.names[forecasterSelect.value]}`;
+    say("Held from {day} on by {forecaster}", {
+      day: daySelect.value,
+      forecaster: report.names[forecasterSelect.value],
+    });
   pickRows.replaceChildren(...picks.map(makeRow));
   if (picks.length) explain(picks[0], pickRows.rows[0]);
-  else pickReason.replaceChildren(make("p", {}, "Nothing was held."));
+  else pickReason.replaceChildren(make("p", {}, say("Nothing was held.")));
 }
 
 function makeRow(pick, i) {
@@ -76,7 +84,7 @@ function makeRow(pick, i) {
     numberCell(formatPercent(pick.weight)),
     numberCell(formatForecast(pick)),
     numberCell(formatPercent(pick.realized)),
-    numberCell(pick.rank ? `${pick.rank[0]} of ${pick.rank[1]}` : "–"),
+    numberCell(pick.rank ? say("{n} of {n_all}", { n: pick.rank[0], n_all: pick.rank[1] }) : "–"),
   );
   button.addEventListener("click", () => explain(pick, row));
   return row;
@@ -99,31 +107,31 @@ function reasonsOf(pick) {
   if (pick.neighbors.length)
     return [
       neighborTable(pick),
-      factorBars("What made its neighbors near", pick.near),
-      factorBars("What sets it apart from the universe", pick.apart),
+      factorBars(say("What made its neighbors near"), pick.near),
+      factorBars(say("What sets it apart from the universe"), pick.apart),
     ];
-  if (pick.adds.length) return [factorBars("What adds most to its forecast", pick.adds)];
-  return [make("p", {}, "This forecaster gives no reasons for single funds.")];
+  if (pick.adds.length) return [factorBars(say("What adds most to its forecast"), pick.adds)];
+  return [make("p", {}, say("This forecaster gives no reasons for single funds."))];
 }
 
 function neighborTable(pick) {
   const bar = barMaker(pick.neighbors.map(([, , earned]) => earned));
   const rows = pick.neighbors.map(([name, distance, earned]) => {
     const fund = reasons.funds[name];
-    const shown = fund === pick.fund ? `${fund} (itself, earlier)` : fund;
+    const shown = fund === pick.fund ? say("{fund} (itself, earlier)", { fund }) : fund;
     const earnedCell = make("td", { className: "number" }, formatPercent(earned));
     return make("tr", {}, make("th", { scope: "row" }, shown, ...small(nameOf(fund))), numberCell(formatNumber(distance, 2)), earnedCell,
       make("td", { className: "bar-cell" }, bar(earned)));
   });
-  const head = make("tr", {}, make("th", { scope: "col" }, "Neighbor"),
-    make("th", { scope: "col", className: "number" }, "Distance"),
-    make("th", { scope: "col", className: "number" }, "Earned"),
+  const head = make("tr", {}, make("th", { scope: "col" }, say("Neighbor")),
+    make("th", { scope: "col", className: "number" }, say("Distance")),
+    make("th", { scope: "col", className: "number" }, say("Earned")),
     make("td", { className: "bar-cell" }));
-  const table = make("table", {}, make("caption", {}, make("span", {}, "Nearest neighbors")), make("thead", {}, head),
+  const table = make("table", {}, make("caption", {}, make("span", {}, say("Nearest neighbors"))), make("thead", {}, head),
     make("tbody", {}, ...rows));
   const box = make("div", { className: "scroll", tabIndex: 0 }, table);
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Nearest neighbors");
+  box.setAttribute("aria-label", say("Nearest neighbors"));
   return box;
 }
 
@@ -143,7 +151,7 @@ function barMaker(values) {
 
 function factorBars(title, factors) {
   const heading = make("h5", {}, title);
-  if (!factors.length) return make("div", {}, heading, make("p", {}, "Distances of this metric cannot be split into factors."));
+  if (!factors.length) return make("div", {}, heading, make("p", {}, say("Distances of this metric cannot be split into factors.")));
   const bar = barMaker(factors.map(([, share]) => share));
   const items = factors.map(([name, share]) =>
     make("li", {}, make("span", { className: "factor" }, reasons.factors[name]), bar(share),

@@ -19,7 +19,7 @@ import pandas as pd
 from ..evaluation.case import INDEX, PickCase
 from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
-from ..forecasters.registry import forecaster_label
+from ..language import current_language, phrase, reword, say, say_all
 from ..run import REPORT
 from ..sources.reading.fund_facts import take_facts
 from .committee import (
@@ -46,7 +46,7 @@ from .markup import (
     make_text,
 )
 from .orders_section import show_orders
-from .render import content_policy, make_link, read_asset, write_page
+from .render import content_policy, frame_texts, make_link, read_asset, write_page
 from .wording import (
     ALL_VIEWS,
     PARTS,
@@ -58,6 +58,9 @@ from .wording import (
     format_two,
     format_whole,
     name_factor,
+    name_forecaster,
+    name_source,
+    span_days,
 )
 
 SHEETS = "funds"  # the folder of the fact sheets beside the page
@@ -81,7 +84,11 @@ def render_selection(
     title : str
         Title of the page; by default the forecaster and the day.
     """
-    title = title or f"Picks of {forecaster_label(selection.forecaster)} on {format_day(selection.as_of)}"
+    title = title or say(
+        "Picks of {forecaster} on {day}",
+        forecaster=name_forecaster(selection.forecaster),
+        day=format_day(selection.as_of),
+    )
     style = read_asset("style.css") + read_asset("sheet.css") + read_asset("picks.css")
     addresses = sheets or {}
     sections = (
@@ -95,12 +102,13 @@ def render_selection(
         _show_left_out(selection),
     )
     facts = (
-        Path(selection.source).name,
-        f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
-        f"{len(selection.picks)} picks",
-        f"{len(selection.left_out)} funds left out",
+        name_source(selection.source),
+        span_days(selection.first_day, selection.as_of),
+        say("{n} picks", n=len(selection.picks)),
+        say("{n} funds left out", n=len(selection.left_out)),
     )
     return Template(read_asset("selection.html")).substitute(
+        frame_texts(),
         policy=content_policy([style], []),
         style=style,
         title=escape(title),
@@ -162,7 +170,7 @@ def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
         addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
         index = selection.levels.get(fund)
         tables = make_tables(panel, fund, index, facts, None, risk_free, factors)
-        FundSheet(**tables).to_html(folder / addresses[fund])
+        FundSheet(**tables).to_html(folder / addresses[fund], language=current_language())
     return addresses
 
 
@@ -181,7 +189,9 @@ def _show_minute(selection: SelectionTables, addresses: Mapping[str, str]) -> Se
     """Return the seven answers, with the record as a small chart; or the record in words if that is all."""
     case = selection.case
     if case is None:
-        return make_section("minute", "In a minute", make_paragraph(selection.record_text, "headline"))
+        return make_section(
+            "minute", "In a minute", make_paragraph(reword(selection.record_text), "headline")
+        )
     first, *others = answer_all(selection, case)
     answers = [_answer(first, _list_picks(selection, addresses)), *(_answer(each) for each in others)]
     chart = _draw(case)
@@ -206,7 +216,7 @@ def _list_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> str
         _fund_link(fund, _cut(name or fund), addresses)
         for fund, name in zip(selection.picks["fund"], names, strict=True)
     ]
-    return f": {', '.join(shown)}." if shown else ""
+    return say(": {funds}.", funds=say(", ").join(shown)) if shown else ""
 
 
 def _cut(name: str) -> str:
@@ -225,16 +235,16 @@ def _draw(case: PickCase) -> str:
         return ""
     labels = {str(name): label_of(str(name), case) for name in curves}
     last = {labels[str(name)]: curve.dropna().iloc[-1] - 1.0 for name, curve in curves.items()}
-    told = "; ".join(f"{name} {format_percent(value)}" for name, value in last.items())
+    told = say("; ").join(f"{name} {format_percent(value)}" for name, value in last.items())
     return show_figure(
         partial(draw_record, curves, labels),
         "Return after costs",
-        f"Line chart of returns after costs: {told}.",
+        say("Line chart of returns after costs: {values}.", values=told),
     )
 
 
 def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
-    past = "the funds of like volatility"
+    past = say("the funds of like volatility")
     picks, case = _with_texts(selection.picks), selection.case
     if case is not None:
         picks = picks.join(case.risk.drop(columns="sharpe"), on="fund")
@@ -244,23 +254,32 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         Column("rank", "Rank", format_whole),
         Column("weight", "Weight", format_percent),
         Column("forecast", "Forecast", format_number if selection.unit == "rank" else format_percent),
-        Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
-        Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
+        Column("past_low", "Past low", format_percent, hint=say("10 % of {peers} earned less", peers=past)),
+        Column("past_high", "Past high", format_percent, hint=say("10 % of {peers} earned more", peers=past)),
         *(_RISK if case is not None else ()),
-        *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
+        *([Column("finding", "Found in the data", reword, kind="prose")] if picks["finding"].any() else []),
     )
-    basis = UNITS[selection.unit]
+    basis = say(UNITS[selection.unit])
     if len(selection.neighbors) and selection.unit == "return":
-        basis = "The forecast is the mean of what the fund's nearest neighbors earned over a past interval."
+        basis = say(
+            "The forecast is the mean of what the fund's nearest neighbors earned over a past interval."
+        )
     n_past = int(picks["n_past"].max()) if len(picks) else 0
-    lead = (
-        f"{basis} 80 % of {past} earned between the past low and the past high after {n_past} past decisions."
-    )
-    lead = lead if n_past else basis
+    lead = [basis]
+    if n_past:
+        lead.append(
+            say(
+                "80 % of {peers} earned between the past low and the past high after {n} past decisions.",
+                peers=past,
+                n=n_past,
+            )
+        )
     if case is not None:
-        lead += " Volatility, worst quarter and deepest loss are of the last three years, or since the start."
+        lead.append(
+            say("Volatility, worst quarter and deepest loss are of the last three years, or since the start.")
+        )
     table = make_table(picks, columns, "Picks, best first", "compact")
-    return make_section("picks", "What to hold", make_paragraph(lead), table)
+    return make_section("picks", "What to hold", make_paragraph(say_all(*lead)), table)
 
 
 _RISK = (
@@ -284,18 +303,25 @@ def _tell_fees(pick: dict[Any, Any]) -> str:
     if not isinstance(pick["redemption"], tuple):
         return ""
     sale = [
-        f"{format_percent(rate, 2)} before {days} days" if days else format_percent(rate, 2)
+        say("{share} before {n} days", share=format_percent(rate, 2), n=days)
+        if days
+        else format_percent(rate, 2)
         for days, rate in pick["redemption"]
     ]
     rates = [pick["purchase"], *(rate for _, rate in pick["redemption"])]
-    return f"{format_percent(pick['purchase'], 2)} / {', '.join(sale)}" if any(rates) else "none set"
+    if not any(rates):
+        return say("none set")
+    return f"{format_percent(pick['purchase'], 2)} / {say(', ').join(sale)}"
 
 
 def _with_texts(picks: pd.DataFrame) -> pd.DataFrame:
     """Return the picks with their texts, and a remark: name, type and share of known factors."""
     texts = {name: _texts(picks, name) for name in _TEXTS}
     known = picks.get("known", pd.Series(1.0, index=picks.index))
-    shares = [f"{format_percent(share, 0)} of its factors known" if share < 1.0 else "" for share in known]
+    shares = [
+        say("{share} of its factors known", share=format_percent(share, 0)) if share < 1.0 else ""
+        for share in known
+    ]
     remarks = [
         " · ".join(filter(None, each)) for each in zip(texts["name"], texts["type"], shares, strict=True)
     ]
@@ -313,17 +339,16 @@ def _show_record(selection: SelectionTables) -> Section | None:
     case = selection.case
     if case is None:
         return None
-    words = make_paragraph(selection.record_text + tell_range(case))
+    words = make_paragraph(say_all(reword(selection.record_text), tell_range(case)))
     rows = case.record.measures(case.risk_free)
     if rows.empty:
         return make_section("record", "Record", words)
     rows["name"] = [label_of(str(name), case) for name in rows.index]
-    rows["days"] = [f"{format_day(row.first)} to {format_day(row.last)}" for row in rows.itertuples()]
+    rows["days"] = [span_days(row.first, row.last) for row in rows.itertuples()]
     table = make_table(rows, _RECORD, "Record, after the costs and lags of the settings", "compact")
-    note = "The index and the universe pay no costs; momentum pays those of the strategy."
-    note = (
-        note if INDEX in rows.index else note.replace("The index and the universe pay", "The universe pays")
-    )
+    note = say("The universe pays no costs; momentum pays those of the strategy.")
+    if INDEX in rows.index:
+        note = say("The index and the universe pay no costs; momentum pays those of the strategy.")
     return make_section("record", "Record", words, table, make_paragraph(note, "note"))
 
 
@@ -338,17 +363,23 @@ def _show_risk(selection: SelectionTables) -> Section | None:
     above = table.where(np.triu(np.ones(table.shape, dtype=bool), 1)).stack().dropna()
     place = int(above.to_numpy().argmax())
     (one, other), most = list(above.index)[place], above.iloc[place]
-    lead = (
-        f"Correlations of weekly returns over the last year: on average {format_number(alike, 2)}; highest "
-        f"for {one} and {other}, {format_number(most, 2)}."
+    lead = say(
+        "Correlations of weekly returns over the last year: on average {mean}; highest for {fund} and "
+        "{other}, {most}.",
+        mean=format_number(alike, 2),
+        fund=one,
+        other=other,
+        most=format_number(most, 2),
     )
     own = measure_mixed(case)
     if own is not None:
-        lead += (
-            f" Bought {count_years(own['years'])} ago with these weights, the picks would have earned "
-            f"{format_percent(own['annual_return'])} per year. They were picked knowing this, so it is no "
-            "forecast."
+        mixed = say(
+            "Bought {years} ago with these weights, the picks would have earned {earned} per year. They were "
+            "picked knowing this, so it is no forecast.",
+            years=count_years(own["years"]),
+            earned=format_percent(own["annual_return"]),
         )
+        lead = say_all(lead, mixed)
     return make_section("overlap", "Overlap of the picks", make_paragraph(lead), _show_matrix(table))
 
 
@@ -370,7 +401,9 @@ def _tint(value: float) -> str:
 
 def _show_cautions(selection: SelectionTables) -> Section | None:
     """Return the reasons for caution."""
-    cautions = selection.notes if selection.case is None else list_cautions(selection, selection.case)
+    cautions = list(map(reword, selection.notes))
+    if selection.case is not None:
+        cautions = list_cautions(selection, selection.case)
     if not cautions:
         return None
     return make_section("cautions", "Reasons for caution", make_list(cautions, "study-notes"))
@@ -387,7 +420,7 @@ def _show_reasons(selection: SelectionTables) -> Section:
     ]
     note = SHARES if len(selection.neighbors) else PARTS
     if selection.reasons.empty and selection.neighbors.empty:
-        note = "This forecaster gives no reasons for single funds."
+        note = phrase("This forecaster gives no reasons for single funds.")
     return make_section("reasons", "Why these funds", make_paragraph(note, "note"), *parts)
 
 
@@ -400,13 +433,13 @@ def _reasons_of(selection: SelectionTables, fund: str) -> str:
     )
     reasons = selection.reasons[selection.reasons["fund"] == fund]
     bars = [
-        f'<h3 class="view">{escape(title)}</h3><ul class="factors">'
+        f'<h3 class="view">{escape(say(title))}</h3><ul class="factors">'
         f"{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
         for view, title in ALL_VIEWS.items()
         if (reasons["view"] == view).any()
     ]
     named = neighbors.assign(name=_texts(neighbors, "name"))
-    table = make_table(named, columns, f"Neighbors of {fund}") if len(named) else ""
+    table = make_table(named, columns, say("Neighbors of {fund}", fund=fund)) if len(named) else ""
     return table + "".join(bars)
 
 
@@ -424,6 +457,9 @@ def _show_left_out(selection: SelectionTables) -> Section:
     if selection.left_out.empty:
         return make_section("left-out", "Left out", make_paragraph("No fund was left out."))
     left_out = selection.left_out.assign(name=_texts(selection.left_out, "name"))
-    columns = (Column("fund", "Fund", kind="text", under=("name",)), Column("why", "Why", kind="prose"))
+    columns = (
+        Column("fund", "Fund", kind="text", under=("name",)),
+        Column("why", "Why", reword, kind="prose"),
+    )
     table = make_table(left_out, columns, "Funds left out")
     return make_section("left-out", "Left out", make_details("Funds left out, and why", table))

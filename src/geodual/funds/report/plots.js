@@ -5,7 +5,7 @@
 const THIN_ABOVE = 2000; // days
 const THIN_STEP = 5; // one point per week
 const MOST_TYPES = 7; // shown by name; the others are summed up
-const OTHERS = "other types";
+const OTHERS = say("other types");
 
 const asNumber = (value, digits = 3) => formatNumber(value, digits);
 const asPercent = (value, digits = 1) => formatPercent(value, digits);
@@ -32,13 +32,13 @@ const PLOTS = {
   fifths: { kind: "bars", read: () => readGroups(readFifths()), show: asPercent, per: 100, base: 0 },
   ic_decay: {
     kind: "steps", read: () => readGroups(readTable("ic_decay")), show: asNumber, per: 1, base: 0, points: true,
-    along: "months after the decision",
+    along: say("months after the decision"),
   },
   ic_by_type: { kind: "rows", read: readTypes, show: asNumber, per: 1, base: 0 },
   exposure: { kind: "stack", read: readExposure, show: asPercent, per: 100, base: 0, most: 1 },
-  ic_histogram: { kind: "histogram", read: readIcs, show: asCount, per: 1, base: 0, least: 1, along: "IC", value: asTwo },
+  ic_histogram: { kind: "histogram", read: readIcs, show: asCount, per: 1, base: 0, least: 1, along: say("IC"), value: asTwo },
   random: {
-    kind: "histogram", read: readRandom, show: asCount, per: 1, base: 0, least: 1, along: "annual return", value: asPercent,
+    kind: "histogram", read: readRandom, show: asCount, per: 1, base: 0, least: 1, along: say("annual return"), value: asPercent,
   },
 };
 
@@ -105,7 +105,7 @@ function readFifths() {
   const { columns, rows } = readTable("quantile_returns");
   const whole = rows.filter((row) => row[0] === "both");
   const fifths = ["1", "2", "3", "4", "5"].map((fifth) => columns.indexOf(fifth));
-  const titles = ["1 (worst)", "2", "3", "4", "5 (best)"];
+  const titles = [say("{n} (worst)", { n: 1 }), "2", "3", "4", say("{n} (best)", { n: 5 })];
   return {
     columns: ["fifth", ...whole.map((row) => row[1])],
     rows: fifths.map((column, i) => [titles[i], ...whole.map((row) => row[column])]),
@@ -148,7 +148,7 @@ function readExposure(forecaster) {
   const [shown, rest] = [types.slice(0, MOST_TYPES), types.slice(MOST_TYPES).filter(size)];
   if (rest.length) shown.push({ type: OTHERS, values: own.map((_, i) => rest.reduce((sum, { values }) => sum + values[i], 0)) });
   return {
-    names: shown.map(({ type }) => short.get(type) ?? type),
+    names: shown.map(({ type }) => short.get(type) ?? (type === "unknown" ? say("unknown") : type)),
     labels: own.map((row) => row[0]),
     series: shown.map(({ values }) => values),
     // Grays for what has no type of its own.

@@ -21,8 +21,9 @@ from geodual.metric.registry import FEATURED
 
 from ..evaluation.performance import rolling_drawdown
 from ..evaluation.persistence import Persistence
-from ..forecasters.registry import forecaster_label
+from ..language import say
 from .curves import COLORS, color_map
+from .wording import name_curve, name_forecaster
 
 _DARKEST = 0.6  # share of a quartile that has the darkest blue
 # A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
@@ -42,10 +43,10 @@ _CHINESE_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Micr
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Use our style, with a Chinese font for names of funds and indices if one is installed."""
+    """Use our style, with a Chinese font for what is Chinese if one is installed."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     fonts = ["DejaVu Sans", *(name for name in _CHINESE_FONTS if name in installed)]
-    with mpl.rc_context(_STYLE | {"font.sans-serif": fonts}), warnings.catch_warnings():
+    with mpl.rc_context(_STYLE | {"font.family": fonts}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # without such a font, boxes are drawn
         yield
 
@@ -73,8 +74,8 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
         drawdowns = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
         _draw_curves(above, equity - 1.0, index_name)
         _draw_curves(below, drawdowns, index_name)
-        above.set_ylabel("accumulated return")
-        below.set_ylabel("one-year rolling\nmaximum drawdown")
+        above.set_ylabel(say("accumulated return"))
+        below.set_ylabel(say("one-year rolling\nmaximum drawdown"))
         for axes in (above, below):
             axes.axhline(0.0, color="black", linewidth=0.8)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -94,7 +95,7 @@ def _draw_curves(axes: Axes, curves: pd.DataFrame, index_name: str) -> None:
             color=colors[str(name)],
             linewidth=1.6 if name == FEATURED else 1.1,
             linestyle="--" if is_index else "-",
-            label=_plain(index_name if is_index else forecaster_label(str(name))),
+            label=_plain(name_curve(index_name, name)),
         )
 
 
@@ -116,12 +117,12 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
         places = np.arange(len(returns))
         for i, (name, values) in enumerate(returns.items()):
             offset = (i - 0.5 * (returns.shape[1] - 1)) * width
-            label = _plain(index_name if name == "index" else forecaster_label(str(name)))
+            label = _plain(name_curve(index_name, name))
             axes.bar(places + offset, values, width, color=colors[str(name)], label=label)
         axes.axhline(0.0, color="black", linewidth=0.8)
         axes.set_xticks(places, [str(year) for year in returns.index])
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes.set_ylabel("return of the year")
+        axes.set_ylabel(say("return of the year"))
         axes.grid(visible=False, axis="x")
         axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1))
         return figure
@@ -140,12 +141,12 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
         above, below = figure.subplots(2, 1, sharex=True)
         for name, color in color_map(ic).items():
             if name in ic:
-                label = _plain(forecaster_label(name))
+                label = _plain(name_forecaster(name))
                 above.plot(ic.index, ic[name], "o-", color=color, markersize=3, linewidth=0.8, label=label)
                 below.plot(ic.index, ic[name].cumsum(), color=color, linewidth=1.2)
         above.axhline(0.0, color="black", linewidth=0.8)
-        above.set_ylabel("IC")
-        below.set_ylabel("cumulated IC")
+        above.set_ylabel(say("IC"))
+        below.set_ylabel(say("cumulated IC"))
         above.legend(ncols=6, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         return figure
 
@@ -186,14 +187,14 @@ def draw_persistence(persistence: Persistence) -> Figure:
             )
         left.set_xticks(range(shares.shape[1]), list(map(str, shares.columns)))
         left.set_yticks(range(len(shares)), list(map(str, shares.index)))
-        left.set_xlabel("quartile of the next year")
-        left.set_ylabel("quartile of a year (1 is best)")
+        left.set_xlabel(say("quartile of the next year"))
+        left.set_ylabel(say("quartile of a year (1 is best)"))
         left.grid(visible=False)
         years = persistence.years["rank_correlation"].astype(float)
         right.bar(years.index, years, color=COLORS[0])
         right.axhline(0.0, color="black", linewidth=0.8)
         right.xaxis.set_major_locator(MaxNLocator(integer=True))
-        right.set_ylabel("rank correlation with the year before")
+        right.set_ylabel(say("rank correlation with the year before"))
         return figure
 
 

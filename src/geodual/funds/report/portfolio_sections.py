@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.trailing import trailing_returns
-from ..forecasters.registry import forecaster_label
+from ..language import phrase, say, say_all
 from .curves import compared_curves
 from .headline import Headline
 from .markup import (
@@ -29,6 +29,7 @@ from .markup import (
     name_column,
 )
 from .wording import (
+    SPANS,
     format_day,
     format_number,
     format_percent,
@@ -36,9 +37,11 @@ from .wording import (
     format_whole,
     join_words,
     name_curve,
+    name_forecaster,
+    name_index,
+    name_month,
 )
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS = (0.01, 0.03, 0.06)  # from these sizes on, the color is stronger; a year is three times a month
 _AGAINST_INDEX = (
     Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
@@ -77,7 +80,7 @@ def make_heat_map(months: pd.Series[float], years: pd.Series[float], caption: st
     table["total"] = years.reindex(table.index)
     columns = (
         Column("year", "Year", str, kind="text"),
-        *(_month(key, title) for key, title in enumerate(_MONTHS, start=1)),
+        *(_month(key, name_month(key)) for key in range(1, 13)),
         Column("total", "Year", _percent, tint=partial(_tint, scale=3.0)),
     )
     return make_table(table.reset_index(), columns, caption, kind="heat")
@@ -104,14 +107,16 @@ def show_performance(study: StudyTables) -> Section:
     """Return Figure 1: accumulated returns above, one-year rolling maximum drawdowns below."""
     name = partial(name_curve, study.index_name)
     last = compared_curves(study).iloc[-1] - 1.0
-    values = join_words([f"{name(key)} {format_percent(value)}" for key, value in last.items()])
+    told = say(
+        "Line chart of accumulated returns. On the last day, {day}: {values}.",
+        day=format_day(last.name),
+        values=join_words([f"{name(key)} {format_percent(value)}" for key, value in last.items()]),
+    )
     plots = (
-        Plot(
-            "equity", f"Line chart of accumulated returns. On the last day, {last.name:%Y-%m-%d}: {values}."
-        ),
+        Plot("equity", told),
         Plot("drawdown", "Line chart of one-year rolling maximum drawdowns on the same days.", tall=False),
     )
-    lead = (
+    lead = phrase(
         "Accumulated return (above), and the deepest drawdown within the past year (below: one-year rolling "
         "maximum drawdown). Click a name to hide its curve."
     )
@@ -137,9 +142,11 @@ def show_annual_returns(study: StudyTables) -> Section:
         *(Column(str(key), name(key), format_percent) for key in returns.columns),
     ]
     days = study.equity.index
-    lead = (
-        f"Returns of calendar years. The curves run from {days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}, so the "
-        "first and the last year may be incomplete."
+    lead = say(
+        "Returns of calendar years. The curves run from {first} to {last}, so the first and the last year "
+        "may be incomplete.",
+        first=format_day(days[0]),
+        last=format_day(days[-1]),
     )
     table = make_table(returns.reset_index(), columns, "Returns of calendar years")
     plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by forecaster.")
@@ -159,12 +166,11 @@ def show_trailing_returns(study: StudyTables) -> Section | None:
     if table.empty:
         return None
     rows = table.rename_axis("forecaster").rename(columns=str).reset_index()
-    spans = [
-        Column(str(years), "1 year" if years == 1 else f"{years} years", format_percent) for years in table
-    ]
-    lead = (
-        f"Returns up to {study.equity.index[-1]:%Y-%m-%d}, after cost, per year where longer than a year. A "
-        "span that begins before the portfolios is left out."
+    spans = [Column(str(years), SPANS[str(years)], format_percent) for years in table]
+    lead = say(
+        "Returns up to {day}, after cost, per year where longer than a year. A span that begins before the "
+        "portfolios is left out.",
+        day=format_day(study.equity.index[-1]),
     )
     shown = make_table(rows, [name_column(study), *spans], "Returns over the last years")
     return make_section(
@@ -177,10 +183,14 @@ def show_monthly_returns(study: StudyTables, headline: Headline) -> Section:
     name = partial(name_curve, study.index_name)
     months, years = study.monthly_returns, study.annual_returns()
     panels = {
-        name(key): make_heat_map(months[key], years[key], f"Monthly returns of {name(key)}, in per cent")
+        name(key): make_heat_map(
+            months[key],
+            years[key],
+            say("Monthly returns of {forecaster}, in per cent", forecaster=name(key)),
+        )
         for key in months.columns
     }
-    lead = (
+    lead = phrase(
         "Returns of calendar months in per cent: blue for gains, orange for losses; the last column is the "
         "year."
     )
@@ -189,7 +199,7 @@ def show_monthly_returns(study: StudyTables, headline: Headline) -> Section:
         "monthly",
         "Monthly returns",
         make_paragraph(lead),
-        make_tabs("monthly-panel", panels, chosen, "Portfolio"),
+        make_tabs("monthly-panel", panels, chosen, label="Portfolio"),
         make_foot(csv=["monthly_returns"]),
     )
 
@@ -205,9 +215,10 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
     tabs = make_period_tabs(
         study, headline.period, "against-index", study.against_index, columns, "Against the index"
     )
-    lead = (
-        f"Each portfolio measured against {study.index_name}, from daily returns after cost. Beta is how "
-        "much of a move of the index it shares; alpha is what it earned beyond that."
+    lead = say(
+        "Each portfolio measured against {index}, from daily returns after cost. Beta is how much of a move "
+        "of the index it shares; alpha is what it earned beyond that.",
+        index=name_index(study.index_name),
     )
     return make_section(
         "against-index",
@@ -223,15 +234,19 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
     if study.random_portfolios.empty:
         return None
     n = len(study.random_portfolios)
-    lead = (
-        f"Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
-        f"under the same rules{_but_equal(study)}. The lines are the forecasters. A high rank alone is no "
-        "proof of skill: the funds that a forecaster picks are alike, so luck moves them together, while "
-        "random funds differ."
+    lead = say_all(
+        _tell_drawn(study),
+        say(
+            "The lines are the forecasters. A high rank alone is no proof of skill: the funds that a "
+            "forecaster picks are alike, so luck moves them together, while random funds differ."
+        ),
     )
     shares = study.random_rank["annual_return"]
     beaten = join_words(
-        [f"{forecaster_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
+        [
+            say("{forecaster} beats {share}", forecaster=name_forecaster(key), share=format_percent(share))
+            for key, share in shares.items()
+        ]
     )
     columns = (
         name_column(study),
@@ -240,8 +255,10 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
         Column("sharpe_earned", "Sharpe", format_two, hint="Annualized, beyond the risk-free rate"),
         Column("sharpe", "Beats, by Sharpe", format_percent, hint="Share of the random portfolios"),
     )
-    table = make_table(_ranks(study), columns, f"Rank among {n:,} random portfolios, whole study")
-    plot = Plot("random", f"Histogram of the annual returns of {n:,} random portfolios. {beaten}.")
+    caption = say("Rank among {n:,} random portfolios, whole study", n=n)
+    table = make_table(_ranks(study), columns, caption)
+    told = say("Histogram of the annual returns of {n:,} random portfolios. {shares}.", n=n, shares=beaten)
+    plot = Plot("random", told)
     return make_section(
         "random",
         "Among random portfolios",
@@ -251,11 +268,21 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
     )
 
 
-def _but_equal(study: StudyTables) -> str:
-    """Return how random portfolios differ from those of the study: their weights are always equal."""
-    if study.config.weights == "equal":
-        return ""
-    return f", but with equal weights: the rank also shows what {study.config.weights} weights did"
+def _tell_drawn(study: StudyTables) -> str:
+    """Return what random portfolios are, and how they differ: their weights are always equal."""
+    n, weights = len(study.random_portfolios), study.config.weights
+    if weights == "equal":
+        return say(
+            "Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
+            "under the same rules.",
+            n=n,
+        )
+    return say(
+        "Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
+        "under the same rules, but with equal weights: the rank also shows what {weights} weights did.",
+        n=n,
+        weights=weights,
+    )
 
 
 def _ranks(study: StudyTables) -> pd.DataFrame:
@@ -278,7 +305,7 @@ def show_rolling(study: StudyTables) -> Section | None:
             title="Beta against the index",
         ),
     )
-    lead = "Each value is measured over the 365 days before it, so the curves begin after one year."
+    lead = phrase("Each value is measured over the 365 days before it, so the curves begin after one year.")
     return make_section(
         "rolling",
         "Rolling Sharpe ratio and beta",
@@ -293,6 +320,10 @@ def show_rolling(study: StudyTables) -> Section | None:
     )
 
 
+def _show_recovery(day: Any) -> str:
+    return say("not yet") if pd.isna(day) else format_day(day)
+
+
 def show_drawdowns(study: StudyTables) -> Section:
     """Return the worst drawdowns of each portfolio and of the index."""
     columns = (
@@ -300,18 +331,16 @@ def show_drawdowns(study: StudyTables) -> Section:
         Column("depth", "Depth", format_percent),
         Column("peak", "Peak", format_day, kind="text"),
         Column("trough", "Trough", format_day, kind="text"),
-        Column(
-            "recovery", "Recovered", lambda day: "not yet" if pd.isna(day) else format_day(day), kind="text"
-        ),
+        Column("recovery", "Recovered", _show_recovery, kind="text"),
         Column("days", "Days", format_whole, hint="Calendar days from the peak to the recovery"),
     )
-    lead = (
+    lead = phrase(
         "How far each curve was below its highest value so far, and the deepest drawdown of each. A drawdown "
         "lasts from a peak until its value is reached again."
     )
     plot = Plot("underwater", "Line chart of the distance of each portfolio below its highest value so far.")
     worst = study.drawdowns.drop_duplicates("forecaster")  # the deepest stands first
-    title = "Three worst drawdowns of each portfolio and of the index"
+    title = phrase("Three worst drawdowns of each portfolio and of the index")
     return make_section(
         "drawdowns",
         "Worst drawdowns",
@@ -329,7 +358,7 @@ def show_exposure(study: StudyTables) -> Section | None:
     """Return the weight of each type of fund through time; nothing if no types are known."""
     if study.exposure.empty:
         return None
-    lead = "Share of the portfolio in each type of fund, as decided on each rebalance day."
+    lead = phrase("Share of the portfolio in each type of fund, as decided on each rebalance day.")
     plot = Plot(
         "exposure",
         "Stacked bar chart of the share of each type of fund by rebalance day, for one forecaster.",

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from geodual.atomic_file import write_atomically
 
 from ..evaluation.study_tables import StudyTables
+from ..language import ENGLISH, LANGUAGES, current_language, in_language, say
 from ..run import PICKS
 from . import data_sections as data
 from . import forecast_sections as forecasts
@@ -34,13 +35,10 @@ from .markup import (
 )
 from .payload import make_payload
 from .persistence_section import show_persistence
-from .wording import (
-    TERMS,
-    count_terms,
-    format_whole,
-)
+from .wording import count_terms, format_whole, name_source, name_term, span_days
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
+_HEAD = 100  # letters of a page, in which it says its language
 _NO_PICKS = "<!-- no picks yet -->"  # stands in a report where the link to them would be
 
 
@@ -61,8 +59,9 @@ def render_report(study: StudyTables, picks: str = "", title: str = "") -> str:
     style = read_asset("style.css")
     # The reference to a source map, which is not shipped, would make browsers look for a file.
     scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
-    name = title or Path(study.source).name
+    name = title or name_source(study.source)
     return Template(read_asset("template.html")).substitute(
+        frame_texts(),
         policy=content_policy([style], scripts),
         style=style,
         source=escape(name),
@@ -141,11 +140,15 @@ def add_link_to_picks(report: Path) -> None:
     """Let a report that was written before the page of picks link to it."""
     text = report.read_text("utf-8") if report.exists() else ""
     if _NO_PICKS in text:
-        write_page(report, text.replace(_NO_PICKS, _link_to_picks(PICKS), 1))
+        language = next((name for name in LANGUAGES if f'<html lang="{name}">' in text[:_HEAD]), ENGLISH)
+        with in_language(language):
+            link = _link_to_picks(PICKS)
+        write_page(report, text.replace(_NO_PICKS, link, 1))
 
 
 def _link_to_picks(address: str) -> str:
-    return make_link(address, "The next picks of this strategy")
+    link = make_link(address, "The next picks of this strategy")
+    return link.replace("<li>", '<li class="next">', 1)
 
 
 def write_page(path: str | Path, text: str) -> Path:
@@ -159,18 +162,32 @@ def _facts(study: StudyTables) -> str:
     """Return the key facts of the study, for the top of the page."""
     days, funds, config = study.equity.index, study.universe["funds"], study.config
     facts = (
-        f"{days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}",
-        f"{count_terms(len(study.ic), config.frequency)} with decisions",
-        f"up to {format_whole(funds.max())} funds",
-        f"{config.top} funds held per {TERMS[config.frequency]}",
-        *([f"{config.k} neighbors per forecast"] if config.metrics else []),
+        span_days(days[0], days[-1]),
+        say("{terms} with decisions", terms=count_terms(len(study.ic), config.frequency)),
+        say("up to {n} funds", n=format_whole(funds.max())),
+        say("{n} funds held per {term}", n=config.top, term=name_term(config.frequency)),
+        *([say("{n} neighbors per forecast", n=config.k)] if config.metrics else []),
     )
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
 def make_link(address: str, text: str) -> str:
     """Return a link as one of the facts at the top of a page; nothing without an address."""
-    return f'<li><a href="{quote(address)}">{escape(text)}</a></li>' if address else ""
+    return f'<li><a href="{quote(address)}">{escape(say(text))}</a></li>' if address else ""
+
+
+def frame_texts() -> dict[str, str]:
+    """Return the texts of the templates of pages, and the language that they say they are in."""
+    texts = {
+        "skip": say("Skip to the results"),
+        "study": say("Fund study"),
+        "selection": say("Fund selection"),
+        "dark": say("Dark mode"),
+        "contents_of": say("Contents"),
+        "made": say("Made by geodual. Past returns say little about future returns."),
+    }
+    language = {ENGLISH: "en-GB"}.get(current_language(), current_language())
+    return {name: escape(text) for name, text in texts.items()} | {"language": language}
 
 
 def read_asset(name: str) -> str:

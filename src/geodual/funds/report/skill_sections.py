@@ -10,11 +10,12 @@ import pandas as pd
 
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..language import phrase, say, say_all
 from .headline import LEVEL, Headline
 from .markup import (
     Column,
     Section,
+    caption_of,
     make_details,
     make_foot,
     make_pair,
@@ -34,10 +35,10 @@ from .wording import (
     format_two,
     format_whole,
     name_factor,
-    name_period,
+    name_forecaster,
 )
 
-_FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
+_FORECASTER = Column("forecaster", "Forecaster", name_forecaster, kind="text")
 _SKILL = (
     _FORECASTER,
     Column("ic_mean", "IC mean", format_number),
@@ -63,17 +64,23 @@ _OVERFITTING = (
     Column("trials", "Trials", format_whole, hint="Number of forecasters and settings that were tried"),
 )
 _WIDTH, _HEIGHT, _BAR = 200.0, 18.0, 8.0  # of a drawing and of its bar, in units of its own
-_INTERVAL = "95 % interval that holds for all forecasters, or all factors, together"
-_CLEAR = "more than chance would produce, unless its settings were chosen on these data"
+_LOW = phrase("Lower end of the 95 % interval that holds for all forecasters, or all factors, together")
+_HIGH = phrase("Upper end of the 95 % interval that holds for all forecasters, or all factors, together")
 _NAME = Column("label", "Name", kind="text")
 _IC = (
     Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realized returns"),
     Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
-    Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
-    Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
+    Column("low", "Low", format_number, hint=_LOW),
+    Column("high", "High", format_number, hint=_HIGH),
     Column(
         "p", "p", format_p, hint="Of a mean IC of zero, corrected for the number of forecasters or factors"
     ),
+)
+_LOW_REST = phrase(
+    "Lower end of the 95 % interval that holds for all forecasters, or all factors, together, for the rest"
+)
+_HIGH_REST = phrase(
+    "Upper end of the 95 % interval that holds for all forecasters, or all factors, together, for the rest"
 )
 _REST = (
     Column(
@@ -88,8 +95,8 @@ _REST = (
         format_number,
         hint="Mean IC of the part of the ranks that momentum does not explain",
     ),
-    Column("rest_low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}, for the rest"),
-    Column("rest_high", "High", format_number, hint=f"Upper end of the {_INTERVAL}, for the rest"),
+    Column("rest_low", "Low", format_number, hint=_LOW_REST),
+    Column("rest_high", "High", format_number, hint=_HIGH_REST),
     Column("rest_p", "p", format_p, hint="Of a mean IC of the rest of zero, corrected for the choice"),
 )
 
@@ -99,7 +106,7 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
     if not study.known_periods:
         return None
     tabs = make_period_tabs(study, headline.period, "skill", study.skill, _SKILL, "Skill of the forecasts")
-    lead = (
+    lead = phrase(
         "A mean IC counts as skill if its p-value, corrected for the choice among all forecasters and "
         "settings that were tried, is below 0.05."
     )
@@ -120,10 +127,11 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
 
 def _tell_overfitting(probability: float) -> str:
     if pd.isna(probability):
-        return "The probability of overfitting needs at least two forecasters and enough days."
-    return (
-        f"Probability of overfitting: {format_percent(probability, 0)}. So often the forecaster that did "
-        "best in one half of the days was not above the median in the other half."
+        return say("The probability of overfitting needs at least two forecasters and enough days.")
+    return say(
+        "Probability of overfitting: {share}. So often the forecaster that did best in one half of the days "
+        "was not above the median in the other half.",
+        share=format_percent(probability, 0),
     )
 
 
@@ -133,7 +141,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         return None
     columns = (
         _FORECASTER,
-        Column("against", "Against", lambda name: forecaster_label(str(name)), kind="text"),
+        Column("against", "Against", name_forecaster, kind="text"),
         Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number),
         Column("high", "95 % high", format_number),
@@ -146,10 +154,12 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
     tabs = make_period_tabs(
         study, headline.period, "comparisons", tables, columns, "Paired differences of the IC"
     )
-    lead = (
-        "Mean difference between the ICs of two forecasters on the same rebalance days. Two forecasters "
-        "differ by more than chance alone would produce if p, after Holm's correction, is below 0.05."
-        f"{_count(tables, headline)}"
+    lead = say_all(
+        say(
+            "Mean difference between the ICs of two forecasters on the same rebalance days. Two forecasters "
+            "differ by more than chance alone would produce if p, after Holm's correction, is below 0.05."
+        ),
+        _count(tables, headline),
     )
     return make_section(
         "comparisons",
@@ -166,7 +176,11 @@ def _count(tables: pd.DataFrame, headline: Headline) -> str:
     if rows["n"].min() < FEWEST:
         return ""
     n = int((rows["p_holm"] < LEVEL).sum())
-    return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {count_things(len(rows), 'pair')} do so."
+    pairs = count_things(len(rows), "{n} pair", "{n} pairs")
+    period = say(PERIOD_PHRASES[headline.period])
+    if not n:
+        return say("{period}, none of {pairs} do so.", period=period, pairs=pairs)
+    return say("{period}, {n} of {pairs} do so.", period=period, n=n, pairs=pairs)
 
 
 def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:
@@ -174,19 +188,22 @@ def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:
     if not study.known_periods:
         return None
     period = headline.period
-    forecasters = {PERIOD_TITLES[each]: _forecasters(study, each) for each in study.known_periods}
+    forecasters = {say(PERIOD_TITLES[each]): _forecasters(study, each) for each in study.known_periods}
     with_factors = [] if study.factor_ic.empty else [_factors(study, period)]
-    lead = (
-        f"Does the learning add anything to what a single number knows? {_tell(study, period)} Bars are mean "
-        "ICs; lines are 95 % intervals that hold for all forecasters, or all factors, together. A bar is "
-        "colored if its interval excludes zero. The rest is the part of a ranking that momentum does not "
-        "explain."
+    lead = say_all(
+        say("Does the learning add anything to what a single number knows?"),
+        _tell(study, period),
+        say(
+            "Bars are mean ICs; lines are 95 % intervals that hold for all forecasters, or all factors, "
+            "together. A bar is colored if its interval excludes zero. The rest is the part of a ranking "
+            "that momentum does not explain."
+        ),
     )
     return make_section(
         "skill-map",
         "Skill map",
         make_paragraph(lead),
-        make_tabs("skill-map-panel", forecasters, PERIOD_TITLES[period]),
+        make_tabs("skill-map-panel", forecasters, say(PERIOD_TITLES[period])),
         *with_factors,
         make_foot(csv=["skill_map"]),
     )
@@ -196,12 +213,14 @@ def _forecasters(study: StudyTables, period: str) -> str:
     """Return the table of forecasters and baselines in a period."""
     rows = pd.DataFrame(study.skill_map.loc[period]).query("kind != 'factor'").reset_index()
     rows["label"] = [
-        forecaster_label(name) + (", baseline" if kind == "baseline" else "")
+        say("{forecaster}, baseline", forecaster=name_forecaster(name))
+        if kind == "baseline"
+        else name_forecaster(name)
         for kind, name in zip(rows["kind"], rows["name"], strict=True)
     ]
     rest = _REST if rows["momentum"].notna().any() else ()
     chart, scale = _bars(rows)
-    title = f"Forecasters and baselines, {name_period(period, study.decided(period))}; {scale}"
+    title = caption_of("Forecasters and baselines", period, study) + scale
     return make_table(rows, (_NAME, _IC[0], chart, *_IC[1:-1], *rest), title, kind="sortable ranges")
 
 
@@ -211,7 +230,7 @@ def _factors(study: StudyTables, period: str) -> str:
     rows = rows.sort_values("ic_mean", ascending=False, kind="stable")
     rows["label"] = [name_factor(name, study.factor_labels) for name in rows["name"]]
     chart, scale = _bars(rows)
-    title = f"Every factor alone, {name_period(period, study.decided(period))}; {scale}"
+    title = caption_of("Every factor alone", period, study) + scale
     columns = (_NAME, _IC[0], chart, *_IC[1:], Column("n", "n", format_whole, hint="Rebalance days"))
     table = make_table(rows, columns, title, kind="sortable ranges")
     return f'<div class="boxed">{table}</div>'
@@ -223,7 +242,8 @@ def _bars(rows: pd.DataFrame) -> tuple[Column, str]:
     ends = np.clip(ends[np.isfinite(ends)], -1.0, 1.0)
     # Zero is always in sight; the ends are tenths.
     left, right = np.floor(10.0 * min([0.0, *ends])) / 10.0, np.ceil(10.0 * max([0.1, *ends])) / 10.0
-    scale = f"bars range from {format_number(left, 1)} to {format_number(right, 1)}"
+    ends_told = {"low": format_number(left, 1), "high": format_number(right, 1)}
+    scale = say("; bars range from {low} to {high}", **ends_told)
     draw = partial(_draw_bar, left=left, right=right)
     return Column("ic_mean", "Mean and interval", kind="range", draw=draw), scale
 
@@ -248,31 +268,58 @@ def _tell(study: StudyTables, period: str) -> str:
     """Return in words how many factors know something, and whether the best forecaster adds to momentum."""
     rows = pd.DataFrame(study.skill_map.loc[period])
     if rows["n"].max() < FEWEST:
-        return "The record is too short to tell."
+        return say("The record is too short to tell.")
     told = [] if study.factor_ic.empty else [_tell_factors(study, period)]
     own = pd.DataFrame(rows.loc["forecaster"])
     own = own[own["rest_p"].notna()]
     if len(own):
         best = str(own["rest_ic"].idxmax())
         clear = own["rest_p"][best] < LEVEL and own["rest_ic"][best] > 0.0
-        verdict = _CLEAR if clear else "which may well be chance"
-        told.append(
-            f"Of all forecasters, {forecaster_label(best)} adds most to momentum: the rest has a mean IC of "
-            f"{format_number(own['rest_ic'][best])}, {verdict}."
-        )
-    return " ".join(told)
+        number = format_number(own["rest_ic"][best])
+        told.append(say(_ADDS[clear], forecaster=name_forecaster(best), number=number))
+    return say_all(*told)
+
+
+# By whether what a forecaster adds to momentum is clear.
+_ADDS = {
+    True: phrase(
+        "Of all forecasters, {forecaster} adds most to momentum: the rest has a mean IC of {number}, more "
+        "than chance would produce, unless its settings were chosen on these data."
+    ),
+    False: phrase(
+        "Of all forecasters, {forecaster} adds most to momentum: the rest has a mean IC of {number}, which "
+        "may well be chance."
+    ),
+}
 
 
 def _tell_factors(study: StudyTables, period: str) -> str:
     """Return in words how many factors alone know something, and which most."""
     alone = pd.DataFrame(study.skill_map.loc[period].loc["factor"])
     if alone["ic_mean"].isna().all():
-        return "No factor differs between the funds."
+        return say("No factor differs between the funds.")
     n = int((alone["p"] < LEVEL).sum())
     most = str(alone["ic_mean"].abs().idxmax())
-    strongest = f"{name_factor(most, study.factor_labels)}, with {format_number(alone['ic_mean'][most])}"
-    return (
-        f"{PERIOD_PHRASES[period]} {n or 'none'} of the {len(alone)} factors alone "
-        f"{'has an IC that differs' if n < 2 else 'have ICs that differ'} from zero by more than chance. The "
-        f"strongest is {strongest}."
+    text = _ALONE[min(n, 2)]
+    return say_all(
+        say(text, period=say(PERIOD_PHRASES[period]), n=n, n_factors=len(alone)),
+        say(
+            "The strongest is {factor}, with {number}.",
+            factor=name_factor(most, study.factor_labels),
+            number=format_number(alone["ic_mean"][most]),
+        ),
     )
+
+
+# By how many factors know something: none, one, or more.
+_ALONE = (
+    phrase(
+        "{period} none of the {n_factors} factors alone has an IC that differs from zero by more than chance."
+    ),
+    phrase(
+        "{period} {n} of the {n_factors} factors alone has an IC that differs from zero by more than chance."
+    ),
+    phrase(
+        "{period} {n} of the {n_factors} factors alone have ICs that differ from zero by more than chance."
+    ),
+)

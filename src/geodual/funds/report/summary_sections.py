@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import UNIVERSE, forecaster_label
+from ..forecasters.registry import UNIVERSE
+from ..language import phrase, reword, say, say_all
 from .headline import LEVEL, Headline
 from .markup import (
     Column,
     Section,
+    caption_of,
     make_details,
     make_foot,
     make_list,
@@ -29,7 +31,6 @@ from .markup import (
 )
 from .wording import (
     PERIOD_PHRASES,
-    TERMS,
     count_terms,
     count_things,
     format_number,
@@ -37,17 +38,19 @@ from .wording import (
     format_percent,
     format_two,
     format_whole,
+    join_words,
     name_curve,
-    name_period,
+    name_forecaster,
+    name_term,
 )
 
 _FEW = 12  # with fewer values the reader is warned
 _LIKELY = 0.95  # least probability of a true Sharpe ratio above zero
 _EVEN = 0.5  # probability of overfitting from which it is as likely as not
 _COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "annual_return": ("Return p.a.", format_percent),
-    "sharpe": ("Sharpe", format_two),
-    "max_drawdown": ("Drawdown", format_percent),
+    "annual_return": (phrase("Return p.a."), format_percent),
+    "sharpe": (phrase("Sharpe"), format_two),
+    "max_drawdown": (phrase("Drawdown"), format_percent),
 }
 TABLE1 = (
     Column(
@@ -108,7 +111,7 @@ def list_trust_facts(study: StudyTables, headline: Headline) -> list[TrustFact]:
     facts = [*_weigh_evidence(study, headline), *_weigh_overfitting(study, headline.best)]
     facts += [_weigh_survivorship(study), _weigh_trading(study, headline.best), _weigh_data(study)]
     if study.notes:
-        facts.append(TrustFact("Notes", f"{len(study.notes)} on the run", False, "notes"))
+        facts.append(TrustFact("Notes", say("{n} on the run", n=len(study.notes)), False, "notes"))
     return facts
 
 
@@ -118,17 +121,21 @@ def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFac
         return
     frequency, period = study.config.frequency, headline.period
     p, choices = study.skill["p"][period, headline.best], study.n_choices(period)
-    counted = f", corrected for the choice among {choices}" if choices > 1 else ""
+    text = format_p(p, 3 if p < 0.1 else 2)
+    if choices > 1:
+        text = say("{p}, corrected for the choice among {n}", p=text, n=choices)
     is_skill = p < LEVEL and study.skill["ic_mean"][period, headline.best] > 0.0
-    yield TrustFact("p-value", f"{format_p(p, 3 if p < 0.1 else 2)}{counted}", not is_skill, "skill")
+    yield TrustFact("p-value", text, not is_skill, "skill")
     n = int(study.ic.loc[study.decided(period), headline.best].count())
-    few = f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."
-    yield TrustFact("Record", count_terms(n, frequency), n < _FEW, "ic", few if n < _FEW else "")
+    terms = count_terms(n, frequency)
+    few = say("With only {terms}, p-values and intervals are too optimistic.", terms=terms)
+    yield TrustFact("Record", terms, n < _FEW, "ic", few if n < _FEW else "")
     if study.chosen and period != "test":
-        term, start = TERMS[frequency], study.config.test_start
-        note = (
-            f"No forecast for a {term} from {start} on can be checked yet. All numbers come from the "
-            "validation period, on which settings were chosen."
+        note = say(
+            "No forecast for a {term} from {day} on can be checked yet. All numbers come from the "
+            "validation period, on which settings were chosen.",
+            term=name_term(frequency),
+            day=study.config.test_start,
         )
         yield TrustFact("Test period", "none", True, "table1", note)
     if period == "both" and study.known_periods == ("validation", "test", "both"):
@@ -138,56 +145,68 @@ def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFac
 def _weigh_periods(study: StudyTables, best: str) -> TrustFact:
     """Weigh whether the forecaster was better than nothing in both periods."""
     means = [study.table1["ic_mean"].get((part, best), np.nan) for part in ("validation", "test")]
-    shown = " and ".join(map(format_number, means))
-    start = study.config.test_start
-    note = "" if min(means) > 0.0 else "Skill that is there at all times shows in both parts."
-    return TrustFact("Both periods", f"mean IC {shown}, before {start} and after", bool(note), "table1", note)
+    note = "" if min(means) > 0.0 else phrase("Skill that is there at all times shows in both parts.")
+    text = say(
+        "mean IC {numbers}, before {day} and after",
+        numbers=join_words([format_number(mean) for mean in means]),
+        day=study.config.test_start,
+    )
+    return TrustFact("Both periods", text, bool(note), "table1", note)
 
 
 def _weigh_overfitting(study: StudyTables, best: str) -> Iterator[TrustFact]:
     if not best:
         return
     if pd.notna(deflated := study.overfitting["deflated_sharpe"][best]):
-        trials = count_things(int(study.overfitting["trials"][best]), "trial")
-        text = f"above zero with {format_percent(deflated, 0)} probability, after {trials}"
+        trials = count_things(int(study.overfitting["trials"][best]), "{n} trial", "{n} trials")
+        text = say(
+            "above zero with {share} probability, after {trials}",
+            share=format_percent(deflated, 0),
+            trials=trials,
+        )
         yield TrustFact("Sharpe ratio", text, deflated < _LIKELY, "skill")
     if pd.notna(probability := study.overfitting_probability):
-        yield TrustFact(
-            "Overfitting", f"{format_percent(probability, 0)} probability", probability >= _EVEN, "skill"
-        )
+        text = say("{share} probability", share=format_percent(probability, 0))
+        yield TrustFact("Overfitting", text, probability >= _EVEN, "skill")
 
 
 def _weigh_survivorship(study: StudyTables) -> TrustFact:
-    found = [finding.message for finding in study.findings if finding.kind == "survivorship"]
+    found = [reword(finding.message) for finding in study.findings if finding.kind == "survivorship"]
     if found:
-        return TrustFact("Survivorship", "likely", True, "data", " ".join(found))
-    closed = [finding.message for finding in study.findings if finding.kind == "early-end"]
+        return TrustFact("Survivorship", "likely", True, "data", say_all(*found))
+    closed = [reword(finding.message) for finding in study.findings if finding.kind == "early-end"]
     if closed:
-        return TrustFact("Survivorship", "closed funds are included", False, "data", " ".join(closed))
+        return TrustFact("Survivorship", "closed funds are included", False, "data", say_all(*closed))
     return TrustFact("Survivorship", "no sign of it in the data", False, "data")
 
 
 def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
     lag, fees = study.config.execution_lag, float(study.fills["fee"].sum())
-    day = "on the day of the decision" if lag == 0 else f"{count_things(lag, 'day')} after the decision"
+    day = (
+        say("on the day of the decision")
+        if lag == 0
+        else count_things(lag, "{n} day after the decision", "{n} days after the decision")
+    )
     paid = study.costs["cost"][best] if best else study.costs["cost"].mean()
-    cost = f"fees of {format_percent(paid, 2)} per year" if fees > 0.0 else "no fees"
+    cost = say("fees of {share} per year", share=format_percent(paid, 2)) if fees > 0.0 else say("no fees")
     free = not fees > 0.0
     note = {
-        (True, True): "Neither is possible in practice.",
-        (True, False): "In practice, orders are filled at a later value than the one decided on.",
-        (False, True): "In practice, trading is not free.",
+        (True, True): phrase("Neither is possible in practice."),
+        (True, False): phrase("In practice, orders are filled at a later value than the one decided on."),
+        (False, True): phrase("In practice, trading is not free."),
     }.get((lag == 0, free), "")
-    return TrustFact("Trading", f"{day}, {cost}", bool(note), "costs", note)
+    return TrustFact("Trading", say("{day}, {cost}", day=day, cost=cost), bool(note), "costs", note)
 
 
 def _weigh_data(study: StudyTables) -> TrustFact:
     n, n_matter = len(study.findings), sum(finding.matters for finding in study.findings)
+    findings = count_things(n, "{n} finding", "{n} findings")
     if not n:
         return TrustFact("Data", "no findings", False, "data")
     if not n_matter:
-        return TrustFact("Data", f"{count_things(n, 'finding')}, none of which matters", False, "data")
-    return TrustFact("Data", f"{n_matter} of {count_things(n, 'finding')} can change a result", True, "data")
+        return TrustFact("Data", say("{findings}, none of which matters", findings=findings), False, "data")
+    text = say("{n} of {findings} can change a result", n=n_matter, findings=findings)
+    return TrustFact("Data", text, True, "data")
 
 
 def show_answers(study: StudyTables, headline: Headline) -> Section:
@@ -195,14 +214,14 @@ def show_answers(study: StudyTables, headline: Headline) -> Section:
     works = make_paragraph(headline.sentence, "headline") + make_list(headline.notes, "notes")
     facts = list_trust_facts(study, headline)
     n_cautions = sum(fact.caution for fact in facts)
-    caution = "No reason for caution was found."
+    caution = say("No reason for caution was found.")
     if n_cautions:
-        caution = f"{count_things(n_cautions, 'reason')} for caution."
+        caution = count_things(n_cautions, "{n} reason for caution.", "{n} reasons for caution.")
     rows = "".join(map(_fact_row, facts))
     cards = (
-        _card("Does it work?", headline.verdict, works),
-        _card("Compared with what?", *_compare(study, headline)),
-        _card("Can I trust it?", caution, f'<dl class="trust">{rows}</dl>'),
+        _card(say("Does it work?"), headline.verdict, works),
+        _card(say("Compared with what?"), *_compare(study, headline)),
+        _card(say("Can I trust it?"), caution, f'<dl class="trust">{rows}</dl>'),
     )
     return make_section("answers", "Three questions", f'<div class="cards">{"".join(cards)}</div>')
 
@@ -214,10 +233,10 @@ def _card(question: str, answer: str, body: str) -> str:
 
 
 def _fact_row(fact: TrustFact) -> str:
-    mark = '<span class="caution">Caution: </span>' if fact.caution else ""
-    note = f"<small>{make_text(fact.note)}</small>" if fact.note else ""
-    label = f'<a href="#{fact.target}">{escape(fact.label)}</a>'
-    return f"<div><dt>{label}</dt><dd>{mark}{escape(fact.text)}{note}</dd></div>"
+    mark = f'<span class="caution">{escape(say("Caution: "))}</span>' if fact.caution else ""
+    note = f"<small>{make_text(say(fact.note))}</small>" if fact.note else ""
+    label = f'<a href="#{fact.target}">{escape(say(fact.label))}</a>'
+    return f"<div><dt>{label}</dt><dd>{mark}{escape(say(fact.text))}{note}</dd></div>"
 
 
 def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
@@ -225,21 +244,23 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
     best, period = headline.best, headline.period
     rows = study.table().loc[period]
     if not best or pd.isna(rows["annual_return"][best]) or pd.isna(rows["annual_return"]["index"]):
-        return "There is nothing to compare yet.", ""
+        return say("There is nothing to compare yet."), ""
     points = format_number(100.0 * abs(rows["annual_return"][best] - rows["annual_return"]["index"]), 1)
-    side = "above" if rows["annual_return"][best] >= rows["annual_return"]["index"] else "below"
+    lead = say("{points} points per year below the index.", points=points)
+    if rows["annual_return"][best] >= rows["annual_return"]["index"]:
+        lead = say("{points} points per year above the index.", points=points)
     shown = rows.loc[[best, "index"], list(_COMPARED)].reset_index()
     columns = (
         name_column(study, title="Portfolio"),
         *(Column(key, title, show) for key, (title, show) in _COMPARED.items()),
     )
-    table = make_table(shown, columns, PERIOD_PHRASES[period], kind="compact")
+    table = make_table(shown, columns, say(PERIOD_PHRASES[period]), kind="compact")
     notes = [
         *_tell_universe(study, period),
         *_tell_random(study, best),
         *_tell_best_earner(rows["annual_return"], best),
     ]
-    return f"{points} points per year {side} the index.", table + make_list(notes, "notes")
+    return lead, table + make_list(notes, "notes")
 
 
 def _tell_universe(study: StudyTables, period: str) -> list[str]:
@@ -247,7 +268,12 @@ def _tell_universe(study: StudyTables, period: str) -> list[str]:
     if UNIVERSE not in study.config.baselines or not study.index_digest:
         return []
     earned = format_percent(study.baselines["annual_return"][period, UNIVERSE])
-    return [f"All funds of the universe, equally weighted, earned {earned} per year before fees."]
+    return [
+        say(
+            "All funds of the universe, equally weighted, earned {earned} per year before fees.",
+            earned=earned,
+        )
+    ]
 
 
 def _tell_random(study: StudyTables, best: str) -> list[str]:
@@ -256,10 +282,21 @@ def _tell_random(study: StudyTables, best: str) -> list[str]:
     if not n or study.random_rank.loc[best].isna().any():
         return []
     by_return, by_sharpe = (round(n * study.random_rank[key][best]) for key in ("annual_return", "sharpe"))
-    equal = "" if study.config.weights == "equal" else ", which have equal weights,"
+    told = {"n": n, "n_return": by_return, "n_sharpe": by_sharpe}
+    if study.config.weights == "equal":
+        return [
+            say(
+                "Over the whole study it beats {n_return:,} of {n:,} random portfolios by return and "
+                "{n_sharpe:,} by Sharpe ratio.",
+                **told,
+            )
+        ]
     return [
-        f"Over the whole study it beats {by_return:,} of {n:,} random portfolios{equal} by return and "
-        f"{by_sharpe:,} by Sharpe ratio."
+        say(
+            "Over the whole study it beats {n_return:,} of {n:,} random portfolios, which have equal "
+            "weights, by return and {n_sharpe:,} by Sharpe ratio.",
+            **told,
+        )
     ]
 
 
@@ -267,7 +304,13 @@ def _tell_best_earner(returns: pd.Series[float], best: str) -> list[str]:
     earner = str(returns.drop("index").idxmax())
     if earner == best:
         return []
-    return [f"{forecaster_label(earner)} earned most: {format_percent(returns[earner])} per year."]
+    return [
+        say(
+            "{forecaster} earned most: {earned} per year.",
+            forecaster=name_forecaster(earner),
+            earned=format_percent(returns[earner]),
+        )
+    ]
 
 
 def show_table1(study: StudyTables, headline: Headline) -> Section:
@@ -277,9 +320,10 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
         *TABLE1,
     )
     tabs = make_period_tabs(study, headline.period, "table1", study.table(), columns, "Table 1")
-    lead = (
-        "How well the forecasts ranked the funds (IC), and what a portfolio of the "
-        f"{study.config.top} best funds earned. Click a heading to sort."
+    lead = say(
+        "How well the forecasts ranked the funds (IC), and what a portfolio of the {n} best funds earned. "
+        "Click a heading to sort.",
+        n=study.config.top,
     )
     return make_section(
         "table1",
@@ -298,7 +342,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
     name = partial(name_curve, study.index_name)
     columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
     tabs = make_period_tabs(study, headline.period, "baselines", study.baselines, columns, "Baselines")
-    lead = (
+    lead = phrase(
         "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
         "and all funds of the universe, equally weighted, without fees. What was learned should be better."
     )
@@ -326,6 +370,6 @@ def _differences(study: StudyTables, headline: Headline) -> list[str]:
         Column("p", "p", format_p, hint="Corrected for the choice among forecasters, settings and baselines"),
         Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
     )
-    title = f"Paired differences of the IC, {name_period(headline.period, study.decided(headline.period))}"
+    title = caption_of("Paired differences of the IC", headline.period, study)
     table = make_table(study.against_baselines.loc[headline.period].reset_index(), columns, title)
     return [make_details("Table of differences from the baselines", table)]

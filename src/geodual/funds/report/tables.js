@@ -35,7 +35,17 @@ function readRecords(name) {
 }
 
 const toNumber = (text) => (text === "" ? null : Number(text));
-const toTitle = (column) => report.names[column] ?? column[0].toUpperCase() + column.slice(1);
+const TITLES = {
+  date: say("Date"),
+  forecaster: say("Forecaster"),
+  fund: say("Fund"),
+  kind: say("Kind"),
+  matters: say("Matters"),
+  count: say("Count"),
+  message: say("Message"),
+  unknown: say("Unknown"),
+};
+const toTitle = (column) => report.names[column] ?? TITLES[column] ?? column[0].toUpperCase() + column.slice(1);
 const nameOf = (fund) => report.facts[fund]?.[0] ?? "";
 
 /* Sorting: numbers by their exact value, missing values last in both directions. */
@@ -115,7 +125,10 @@ function fillTable(box) {
       if (columns[i] === "fund" && nameOf(text)) cell.append(make("small", {}, nameOf(text)));
     });
   }
-  const cut = rows.length > MOST_ROWS ? `: first ${MOST_ROWS} of ${rows.length} rows; the CSV has all rows` : "";
+  const cut =
+    rows.length > MOST_ROWS
+      ? say(": first {n} of {n_all} rows; the CSV has all rows", { n: MOST_ROWS, n_all: rows.length })
+      : "";
   const caption = make("caption", {}, make("span", {}, box.getAttribute("aria-label") + cut));
   const table = make("table", {}, caption, make("thead", {}, head), body);
   makeSortable(table);

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from html import escape
 
 from ..evaluation.market import Steps, parse_redemption
 from ..evaluation.study_tables import StudyTables
+from ..language import phrase, say, say_all
 from .markup import (
     Column,
     Plot,
     Section,
+    head_cell,
     make_chart,
     make_filled_table,
     make_foot,
@@ -18,22 +21,26 @@ from .markup import (
     make_table,
     name_column,
 )
-from .wording import PARTS, SHARES, TERMS, format_percent, join_words
+from .wording import PARTS, SHARES, format_percent, join_words, name_term
 
 _percent2 = partial(format_percent, digits=2)
 
 
-_SIDES = {"buy": "the value bought", "sell": "the value sold"}
-_RELATIVE = " Forecasts and what neighbors earned are excess returns over the mean of the fund's type."
+_SIDES = {"buy": phrase("{share} of the value bought"), "sell": phrase("{share} of the value sold")}
+_RELATIVE = phrase("Forecasts and what neighbors earned are excess returns over the mean of the fund's type.")
 _NEIGHBORS = {
-    "train": "Neighbors are funds as they were on an earlier rebalance day; their return is that of the "
-    "{term} that followed.",
-    "current": "Neighbors are other funds on the same day; their return is that of the {term} before.",
+    "train": phrase(
+        "Neighbors are funds as they were on an earlier rebalance day; their return is that of the {term} "
+        "that followed."
+    ),
+    "current": phrase(
+        "Neighbors are other funds on the same day; their return is that of the {term} before."
+    ),
 }
 
 
 def _show_break_even(value: float) -> str:
-    return "none" if value <= 0.0 else format_percent(value, 2)
+    return say("none") if value <= 0.0 else format_percent(value, 2)
 
 
 _COSTS = (
@@ -64,11 +71,13 @@ def show_costs(study: StudyTables) -> Section:
         name_column(study),
         *_COSTS,
     )
-    rules = (
-        f"{_tell_fees(study)} An order for a fund that has no value on its day waits for its next value, "
-        "for at most ten rows."
+    rules = say_all(
+        _tell_fees(study),
+        say(
+            "An order for a fund that has no value on its day waits for its next value, for at most ten rows."
+        ),
     )
-    note = (
+    note = phrase(
         "At the break-even cost a portfolio would earn as much as the index. To first order, this is the "
         "logarithm of its final value before cost over that of the index, divided by the total value traded. "
         "“None” means that it is behind the index even before cost."
@@ -95,64 +104,77 @@ def _tell_fees(study: StudyTables) -> str:
     """Return what a trade costs by the settings, and what it cost on average."""
     cost = study.config.cost
     steps, by_type = parse_redemption(study.config.redemption_fees)
-    rules = {"": steps} if steps else {}
-    rules |= {f" of type {kind}": own for kind, own in by_type.items()}
-    if rules:
-        told = [f"a sale of a fund{kind} costs {_tell_steps(own)}" for kind, own in rules.items()]
-        told += [] if steps else [f"any other sale costs {format_percent(cost, 2)}"]
-        sales = join_words(told)
-        text = f"A purchase costs {format_percent(cost, 2)} of its value; {sales}. The oldest lots go first."
+    told = [say("a sale of a fund costs {rates}", rates=_tell_steps(steps))] if steps else []
+    for kind, own in by_type.items():
+        told.append(say("a sale of a fund of type {name} costs {rates}", name=kind, rates=_tell_steps(own)))
+    share = format_percent(cost, 2)
+    if told:
+        told += [] if steps else [say("any other sale costs {share}", share=share)]
+        text = say(
+            "A purchase costs {share} of its value; {sales}. The oldest lots go first.",
+            share=share,
+            sales=join_words(told),
+        )
     else:
-        text = f"A trade costs {format_percent(cost, 2)} of its value per side."
-    text += " Fees that the fund facts name take their place." if study.facts.notna().any(axis=None) else ""
+        text = say("A trade costs {share} of its value per side.", share=share)
+    if study.facts.notna().any(axis=None):
+        text = say_all(text, say("Fees that the fund facts name take their place."))
     sums = study.fills.groupby("side")[["fee", "value"]].sum()
     if not sums["fee"].sum() > 0.0:
-        return f"{text} No fees were paid."
+        return say_all(text, say("No fees were paid."))
     paid = sums["fee"] / sums["value"]
-    means = [f"{format_percent(paid[side], 2)} of {word}" for side, word in _SIDES.items() if side in paid]
-    return f"{text} The fees paid were {join_words(means)}."
+    means = [say(word, share=format_percent(paid[side], 2)) for side, word in _SIDES.items() if side in paid]
+    return say_all(text, say("The fees paid were {shares}.", shares=join_words(means)))
 
 
 def _tell_steps(steps: Steps) -> str:
-    rates = [f"{format_percent(rate, 2)} below {days} days" for days, rate in steps]
-    return f"{join_words(rates)} and nothing afterward"
+    rates = [say("{share} below {n} days", share=format_percent(rate, 2), n=days) for days, rate in steps]
+    return say("{rates} and nothing afterward", rates=join_words(rates))
 
 
 def _tell_forecasts(study: StudyTables, term: str) -> str:
     """Return what the forecasts are, and what the reasons for a pick mean."""
-    relative = _RELATIVE if study.types else ""
     told = []
     if len(study.neighbors):
-        averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"
-        told.append(
-            f"With a metric, the forecast is the {averaged} of the nearest neighbors.{relative} "
-            f"{_NEIGHBORS[study.config.neighbors].format(term=term)} {SHARES}"
-        )
+        lead = say("With a metric, the forecast is the mean result of the nearest neighbors.")
+        if set(study.units.values()) <= {"return"}:
+            lead = say("With a metric, the forecast is the mean return of the nearest neighbors.")
+        neighbors = say(_NEIGHBORS[study.config.neighbors], term=term)
+        told += [lead, say(_RELATIVE) if study.types else "", neighbors, say(SHARES)]
     if (study.reasons["view"] == "adds").any():
-        told.append(PARTS)
-    return " ".join(told) or "These forecasters give no reasons for single funds."
+        told.append(say(PARTS))
+    return say_all(*told) or say("These forecasters give no reasons for single funds.")
+
+
+_PICKED = (
+    Column("rank", "Rank"),
+    Column("weight", "Weight"),
+    Column("forecast", "Forecast"),
+    Column("realized", "Realized"),
+    Column("outcome", "Outcome", hint="Rank of the realized return among all funds"),
+)
 
 
 def show_picks(study: StudyTables) -> Section:
     """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
-    term = TERMS[study.config.frequency]
-    lead = (
+    term = name_term(study.config.frequency)
+    lead = say(
         "Choose a rebalance day and a forecaster to see what was held, its forecast, and its realized return "
-        f"in the next {term}. Choose a fund to see why it was picked."
+        "in the next {term}. Choose a fund to see why it was picked.",
+        term=term,
     )
     note = make_paragraph(_tell_forecasts(study, term), "note")
+    picks = escape(say("Picks"))
+    heads = f'<th scope="col">{escape(say("Fund"))}</th>' + "".join(map(head_cell, _PICKED))
     places = f"""<div class="choices">
-<label class="choice">Rebalance day <select id="pick-day"></select></label>
-<label class="choice">Forecaster <select id="pick-forecaster"></select></label>
+<label class="choice">{escape(say("Rebalance day"))} <select id="pick-day"></select></label>
+<label class="choice">{escape(say("Forecaster"))} <select id="pick-forecaster"></select></label>
 </div>
 <div class="picks">
 <div>
-<div class="scroll" role="region" tabindex="0" aria-label="Picks">
-<table><caption><span id="pick-caption">Picks</span></caption>
-<thead><tr><th scope="col">Fund</th><th scope="col" class="number">Rank</th>
-<th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
-<th scope="col" class="number">Realized</th>
-<th scope="col" class="number" title="Rank of the realized return among all funds">Outcome</th></tr></thead>
+<div class="scroll" role="region" tabindex="0" aria-label="{picks}">
+<table><caption><span id="pick-caption">{picks}</span></caption>
+<thead><tr>{heads}</tr></thead>
 <tbody id="pick-rows"></tbody></table></div>
 {note}
 </div>

@@ -18,6 +18,7 @@ from geodual.errors import DataError
 
 from ..calendar import rebalance_days
 from ..config import check_day, check_integer
+from ..language import phrase
 from ..panel import Panel
 from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
@@ -196,7 +197,10 @@ def synthetic_universe(
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
     nav = pd.DataFrame(_to_nav(returns), index=days, columns=pd.Index(names, name="fund"))
     nav_with_lives = _with_lives(nav, rng)
-    source = f"synthetic universe, seed {seed}, signal {signal:g}{', hidden' * hidden}"
+    name = phrase("synthetic universe, seed {n}, signal {n_signal:g}")
+    if hidden:
+        name = phrase("synthetic universe, seed {n}, signal {n_signal:g}, hidden")
+    source = phrase(name, n=seed, n_signal=signal)
     panel = Panel(nav_with_lives, source, inspect_quality(nav_with_lives))
     index = pd.Series(_to_nav((_CASH + market)[:, None])[:, 0], index=days, name="index")
     return Universe(panel, index, _expected(nav, skill, quarter))

@@ -13,6 +13,7 @@ from geodual.errors import DataError
 from ..decisions.observations import Observations
 from ..decisions.universe import fits
 from ..evaluation.ledger import run_ledger
+from ..language import phrase
 
 _SHOWN = 5  # types listed in an error
 _LATE_ROWS = 5  # rows by which an index may end before the data
@@ -144,7 +145,11 @@ def aligned_levels(levels: pd.Series[float], days: pd.DatetimeIndex) -> tuple[pd
             "an `index` with later levels."
         )
     filled = int((~days.isin(levels.index)).sum())
-    note = f"The index has no level on {filled} of {len(days)} days; the last earlier level is used."
+    note = phrase(
+        "The index has no level on {n} of {n_days} days; the last earlier level is used.",
+        n=filled,
+        n_days=len(days),
+    )
     # Fill forward before choosing the days, so that levels between two of them are used.
     aligned = levels.reindex(levels.index.union(days)).ffill().reindex(days)
     return aligned, [note] if filled > _FILLED * len(days) else []

@@ -30,6 +30,7 @@ from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
+from ..language import ENGLISH, in_language, phrase
 from ..panel import Panel
 from ..report import write_selection
 from ..report.wording import TERMS
@@ -114,7 +115,9 @@ class Selection(SelectionTables):
     ([1, 2, 3], '2014-12-31')
     """
 
-    def report(self, path: str | Path, *, sheets: bool = False, title: str = "") -> Path:
+    def report(
+        self, path: str | Path, *, sheets: bool = False, title: str = "", language: str = ENGLISH
+    ) -> Path:
         """Write the page that a committee decides on: one HTML file, which needs no other files.
 
         Parameters
@@ -126,28 +129,34 @@ class Selection(SelectionTables):
             links to them.
         title : str
             Title of the page; by default the forecaster and the day.
+        language : str
+            "en" or "zh".
 
         Returns
         -------
         Path
             The file.
         """
-        return write_selection(self, path, sheets=sheets, title=title)
+        with in_language(language):
+            return write_selection(self, path, sheets=sheets, title=title)
 
-    def to_excel(self, path: str | Path) -> Path:
+    def to_excel(self, path: str | Path, *, language: str = ENGLISH) -> Path:
         """Write the picks, the reasons for them and the funds left out as one Excel workbook.
 
         Parameters
         ----------
         path : path
             File to create or replace, named .xlsx.
+        language : str
+            "en" or "zh".
 
         Returns
         -------
         Path
             The file.
         """
-        return write_selection_workbook(self, path)
+        with in_language(language):
+            return write_selection_workbook(self, path)
 
 
 @takes_settings(without=("metrics", "baselines"))
@@ -495,7 +504,9 @@ def _findings_of(funds: pd.Index[str], panel: Panel) -> list[str]:
     """Return what was found in the data of each fund up to the last day, if it can change a result."""
     last = str(panel.nav.index[-1].date())
     told = {
-        finding.fund: f"{finding.kind} on {finding.date}: {finding.message}"
+        finding.fund: phrase(
+            "{kind} on {date}: {finding}", kind=finding.kind, date=finding.date, finding=finding.message
+        )
         for finding in panel.findings
         if finding.matters and finding.date <= last
     }

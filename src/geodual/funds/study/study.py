@@ -16,6 +16,7 @@ from geodual.atomic_file import write_atomically
 from ..csv_cells import write_csv
 from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
+from ..language import ENGLISH, in_language
 from ..panel import Panel
 from ..report import write_report
 from ..report.curves import compared_curves
@@ -257,7 +258,7 @@ class Study(StudyTables):
         """
         return summarize(self)
 
-    def report(self, path: str | Path, *, title: str = "") -> Path:
+    def report(self, path: str | Path, *, title: str = "", language: str = ENGLISH) -> Path:
         """Write the interactive report as one HTML file, which needs no other files and no network.
 
         Parameters
@@ -266,15 +267,18 @@ class Study(StudyTables):
             File to create or replace.
         title : str
             Title of the report; by default the name of the data.
+        language : str
+            "en" or "zh".
 
         Returns
         -------
         Path
             The file.
         """
-        return write_report(self, Path(path), title)
+        with in_language(language):
+            return write_report(self, Path(path), title)
 
-    def to_excel(self, path: str | Path, *, all_tables: bool = False) -> Path:
+    def to_excel(self, path: str | Path, *, all_tables: bool = False, language: str = ENGLISH) -> Path:
         """Write one Excel workbook: a summary, then the main tables with charts. It needs openpyxl.
 
         Numbers keep all their digits. A table with more rows than a sheet of Excel has, 1,048,576, is split.
@@ -285,13 +289,16 @@ class Study(StudyTables):
             The .xlsx file to create or replace.
         all_tables : bool
             Whether every table has a sheet; by default some eight sheets that people read.
+        language : str
+            "en" or "zh".
 
         Returns
         -------
         Path
             The file.
         """
-        return write_study_workbook(self, path, all_tables=all_tables)
+        with in_language(language):
+            return write_study_workbook(self, path, all_tables=all_tables)
 
     def _repr_html_(self) -> str:
         """Return the headline and Table 1 as HTML, for notebooks."""

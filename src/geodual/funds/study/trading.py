@@ -18,13 +18,14 @@ from ..evaluation.risk_free import rate_table
 from ..evaluation.statistics import rank_by_ic
 from ..evaluation.study_tables import no_curves
 from ..forecasters.registry import UNIVERSE
+from ..language import phrase
 from .books import equal_weight_curve, equal_weights, rows_to_decide, run_ledgers, target_weights
 from .forecasts import Forecasts
 from .index_mix import IndexMix, aligned_levels, mix_indices
 from .inputs import Inputs, digest_levels
 from .notes import note_concentration, note_data, note_index, note_portfolios, note_rows, note_universe
 
-EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
+EQUAL_WEIGHT = phrase("equal-weight universe")  # the index of a study without one
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
+from ...language import phrase
 from ...panel import Finding
 
 LEAST_MOVE = 0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns it in a quarter
@@ -77,12 +78,16 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
 
 
 def _describe(move: float, excess: float, wrong: bool) -> str:
-    text = f"A one-day move of {move:+.1%}"
+    text = phrase("A one-day move of {move:+.1%}", move=move)
     if not np.isnan(excess):
-        text += f", {100.0 * excess:+.1f} points against similar funds"
+        text = phrase(
+            "A one-day move of {move:+.1%}, {n:+.1f} points against similar funds",
+            move=move,
+            n=100.0 * excess,
+        )
     if wrong:
-        return f"{text}, is taken back at once; it looks like a wrong value."
-    return f"{text}; if it is a distribution or a split, use adjusted NAVs."
+        return phrase("{move}, is taken back at once; it looks like a wrong value.", move=text)
+    return phrase("{move}; if it is a distribution or a split, use adjusted NAVs.", move=text)
 
 
 def _smaller(one: Array, other: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
+from ...language import phrase
 from ...panel import Finding, Panel
 from .quality import inspect_quality
 from .raw_table import RawTable, looks_like_day, read_days
@@ -98,13 +99,14 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
         raise table.error("there is no value at all", "Fill in the NAVs")
     blank = nav.index[nav.isna().all(axis=1)]
     if len(blank):
-        message = f"{len(blank)} days have no value at all and were left out."
+        message = phrase("{n} days have no value at all and were left out.", n=len(blank))
         findings.append(Finding("empty-day", False, "", f"{blank.min():%Y-%m-%d}", len(blank), message))
     nav = nav.drop(index=blank)
     if len(nav) < 2:
         raise table.error(f"there is only one day, {nav.index[0]:%Y-%m-%d}", "Give at least two")
     empty = nav.columns[nav.isna().all()]
-    findings += [Finding("empty-fund", True, fund, "", len(nav), "Has no value; left out.") for fund in empty]
+    message = phrase("Has no value; left out.")
+    findings += [Finding("empty-fund", True, fund, "", len(nav), message) for fund in empty]
     nav = nav.drop(columns=empty).sort_index()
     return Panel(nav, table.source, (*findings, *inspect_quality(nav)))
 
@@ -217,7 +219,10 @@ def turn_days_down(table: RawTable) -> RawTable:
         raise table.error(f"the fund {names[row]!r} has two rows", "Keep one", row, fund)
     values = np.array([table.levels(at) for at in range(first, len(table.names))]).T
     columns = (pd.Series(table.names[first:]), *map(pd.Series, values))
-    message = f"Funds stand in rows and days in columns; the funds are those of column {table.names[fund]!r}."
+    message = phrase(
+        "Funds stand in rows and days in columns; the funds are those of column {name!r}.",
+        name=table.names[fund],
+    )
     found = (*table.findings, Finding("transposed", False, "", "", len(names), message))
     return RawTable(table.source, ("date", *names), columns, lambda _: "the header", findings=found)
 
@@ -294,7 +299,7 @@ def merge_days(table: RawTable, days: pd.DatetimeIndex, values: Array, date: int
 def _tell_merged(days: pd.DatetimeIndex) -> list[Finding]:
     if not len(days):
         return []
-    message = f"{len(days)} rows repeat an earlier row with the same value and were left out."
+    message = phrase("{n} rows repeat an earlier row with the same value and were left out.", n=len(days))
     return [Finding("duplicate", False, "", f"{days.min():%Y-%m-%d}", len(days), message)]
 
 
@@ -330,7 +335,9 @@ def _find_disorder(days: pd.DatetimeIndex, group: Array) -> list[Finding]:
     if not earlier.any():
         return []
     first = sorted_days[1:][earlier][0].strftime("%Y-%m-%d")
-    message = f"{earlier.sum()} rows are earlier than the row before them; the rows were sorted by day."
+    message = phrase(
+        "{n} rows are earlier than the row before them; the rows were sorted by day.", n=earlier.sum()
+    )
     return [Finding("unsorted", False, "", first, int(earlier.sum()), message)]
 
 
@@ -338,5 +345,9 @@ def _find_unused_navs(table: RawTable, nav: int) -> list[Finding]:
     others = [table.names[at] for at in find_named(table, NAV_NAMES) if at != nav]
     if not others:
         return []
-    message = f"The NAVs were read from column {table.names[nav]!r}; not used: {', '.join(others)}."
+    message = phrase(
+        "The NAVs were read from column {name!r}; not used: {other}.",
+        name=table.names[nav],
+        other=", ".join(others),
+    )
     return [Finding("column", False, "", "", len(others), message)]

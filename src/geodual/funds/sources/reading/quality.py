@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 
 from ...factors.factor import choose_factors
+from ...language import phrase
 from ...panel import Finding
 from .jumps import inspect_jumps
 from .survivorship import USUAL_RATE, Survivorship, measure_survivorship
@@ -111,22 +112,37 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     """Find tables that are too short, rows at weekends, rows that are not daily, and long gaps."""
     needed = _rows_needed()
     if len(index) < needed:
-        message = f"There are {len(index)} rows; the factors need {needed}, {needed - len(index)} more."
+        message = phrase(
+            "There are {n} rows; the factors need {n_needed}, {n_more} more.",
+            n=len(index),
+            n_needed=needed,
+            n_more=needed - len(index),
+        )
         yield Finding("short", matters=True, fund="", date="", count=len(index), message=message)
     weekends = np.flatnonzero(index.day_of_week >= 5)
     if len(weekends) > WEEKEND_SHARE * len(index):
-        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; remove such days."
+        message = phrase(
+            "{n} of {n_rows} rows are Saturdays or Sundays; remove such days.",
+            n=len(weekends),
+            n_rows=len(index),
+        )
         first = f"{index[weekends[0]]:%Y-%m-%d}"
         yield Finding("weekend", matters=True, fund="", date=first, count=len(weekends), message=message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
-        message = f"Rows are {usual:g} days apart, but the factors expect one row per trading day."
+        message = phrase(
+            "Rows are {n:g} days apart, but the factors expect one row per trading day.", n=usual
+        )
         yield Finding("calendar", matters=True, fund="", date="", count=len(index), message=message)
         return
     wide = np.flatnonzero(apart > HOLIDAY_DAYS)
     if len(wide):
-        longest = f"the longest gap is {apart.max():.0f} days"
-        message = f"There are {len(wide)} gaps of more than {HOLIDAY_DAYS} days; {longest}."
+        message = phrase(
+            "There are {n} gaps of more than {n_days} days; the longest gap is {n_longest:.0f} days.",
+            n=len(wide),
+            n_days=HOLIDAY_DAYS,
+            n_longest=apart.max(),
+        )
         first = f"{index[wide[0]]:%Y-%m-%d}"
         yield Finding("calendar", matters=True, fund="", date=first, count=len(wide), message=message)
 
@@ -137,12 +153,14 @@ def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
     born, open_ = np.logical_or.accumulate(given), np.logical_or.accumulate(given[::-1])[::-1]
     sparse = np.flatnonzero(2 * given.sum(axis=1) < (born & open_).sum(axis=1))
     if len(sparse):
-        message = f"On {len(sparse)} rows most of the funds that exist have no value; remove such days."
+        message = phrase(
+            "On {n} rows most of the funds that exist have no value; remove such days.", n=len(sparse)
+        )
         yield Finding("sparse-day", True, "", days[sparse[0]], len(sparse), message)
     known, moved = given[1:] & given[:-1], values[1:] != values[:-1]
     still = np.flatnonzero((known.sum(axis=1) >= ENOUGH_FUNDS) & ~(known & moved).any(axis=1)) + 1
     if len(still):
-        message = f"On {len(still)} rows no fund moves, as on a holiday; remove such days."
+        message = phrase("On {n} rows no fund moves, as on a holiday; remove such days.", n=len(still))
         yield Finding("still-day", True, "", days[still[0]], len(still), message)
 
 
@@ -155,41 +173,67 @@ def _inspect_lives(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Fin
     late, early = first[first > 0], last[last < n_rows - 1]
     measured = measure_survivorship(nav)
     if len(late):
-        message = f"{len(late)} of {n_funds} funds start after the first day."
+        message = phrase("{n} of {n_funds} funds start after the first day.", n=len(late), n_funds=n_funds)
         yield Finding("late-start", False, "", days[late.min()], len(late), message)
     if len(early):
-        message = f"{len(early)} of {n_funds} funds end before the last day{_describe_bias(measured)}."
+        message = _describe_ends(len(early), n_funds, measured)
         yield Finding("early-end", False, "", days[early.min()], len(early), message)
     if n_funds and (measured.seems_incomplete or not len(early)):
         message = _describe_survivorship(measured, not len(early))
         yield Finding("survivorship", False, "", days[-1], n_funds, message)
 
 
-def _describe_bias(measured: Survivorship) -> str:
+def _describe_ends(n: int, n_funds: int, measured: Survivorship) -> str:
     if np.isnan(measured.bias) or measured.seems_incomplete:
-        return ""
+        return phrase("{n} of {n_funds} funds end before the last day.", n=n, n_funds=n_funds)
     # Adding 0.0 turns a rounded −0.0 into 0.0.
     points = [round(100.0 * value, 1) + 0.0 for value in (measured.bias, *measured.interval)]
-    bias, low, high = (f"{value:+.1f}" for value in points)
-    told = f"without them, returns would change by {bias} points per year ({low} to {high})"
-    return f", {measured.rate:.1%} per year; {told}"
+    return phrase(
+        "{n} of {n_funds} funds end before the last day, {rate:.1%} per year; without them, returns would "
+        "change by {n_bias:+.1f} points per year ({n_low:+.1f} to {n_high:+.1f}).",
+        n=n,
+        n_funds=n_funds,
+        rate=measured.rate,
+        **dict(zip(("n_bias", "n_low", "n_high"), points, strict=True)),
+    )
 
 
 def _describe_survivorship(measured: Survivorship, all_live: bool) -> str:
-    funds, years = measured.funds, f"in {measured.years:.1f} years"
-    missing = f"where at least {USUAL_RATE:.0%} per year are usual: closed funds seem to be missing"
+    lead = _describe_closures(measured, all_live)
+    if not measured.seems_incomplete:
+        return phrase(
+            "{lead}, which may be chance; but if closed funds were left out, returns are likely too good.",
+            lead=lead,
+        )
+    return phrase(
+        "{lead}, where at least {rate:.0%} per year are usual: closed funds seem to be missing, returns are "
+        "likely too good.",
+        lead=lead,
+        rate=USUAL_RATE,
+    )
+
+
+def _describe_closures(measured: Survivorship, all_live: bool) -> str:
+    told: dict[str, float] = {"n": measured.closed, "n_funds": measured.funds, "n_years": measured.years}
     if measured.closes_only_lately:
-        before = f"{measured.closed_before or 'none'} in the {measured.years - 1.0:.1f} years before"
-        lately = f"{measured.closed_lately} of {funds} funds end in the last year, but {before}"
-        return f"{lately}, {missing}, returns are likely too good."
-    closes = "closes" if measured.closed < 2 else "close"
-    number = f"Only {measured.closed}" if measured.closed else "None"
-    lead = f"{number} of {funds} funds {closes} {years}"
+        told |= {"n": measured.closed_lately, "n_before": measured.closed_before}
+        told["n_years"] = measured.years - 1.0
+        if not measured.closed_before:
+            return phrase(
+                "{n} of {n_funds} funds end in the last year, but none in the {n_years:.1f} years before",
+                **told,
+            )
+        return phrase(
+            "{n} of {n_funds} funds end in the last year, but {n_before} in the {n_years:.1f} years before",
+            **told,
+        )
     if all_live:
-        lead = f"Every fund lives to the last day, {funds} funds {years}"
-    if measured.seems_incomplete:
-        return f"{lead}, {missing}, returns are likely too good."
-    return f"{lead}, which may be chance; but if closed funds were left out, returns are likely too good."
+        return phrase("Every fund lives to the last day, {n_funds} funds in {n_years:.1f} years", **told)
+    if not measured.closed:
+        return phrase("None of {n_funds} funds closes in {n_years:.1f} years", **told)
+    if measured.closed == 1:
+        return phrase("Only {n} of {n_funds} funds closes in {n_years:.1f} years", **told)
+    return phrase("Only {n} of {n_funds} funds close in {n_years:.1f} years", **told)
 
 
 def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
@@ -215,9 +259,13 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
         found = np.flatnonzero(apart.min(axis=1) < limit[block])
         twins |= {names[start + at]: names[near[at]] for at in found}
     if twins:
-        pair = " and ".join(min(twins.items()))
-        message = (
-            f"{len(twins)} funds move almost identically to another, probably share classes: {pair}, for one."
+        fund, other = min(twins.items())
+        message = phrase(
+            "{n} funds move almost identically to another, probably share classes: {fund} and {other}, for "
+            "one.",
+            n=len(twins),
+            fund=fund,
+            other=other,
         )
         yield Finding("twin", False, "", "", len(twins), message)
 
@@ -240,7 +288,11 @@ def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
     total, longest = int(missing.sum()), int(missing.max())
     if total:
         first = days[rows[np.flatnonzero(missing)[0]] + 1]
-        message = f"{total} values are missing between the first and the last, at most {longest} in a row."
+        message = phrase(
+            "{n} values are missing between the first and the last, at most {n_longest} in a row.",
+            n=total,
+            n_longest=longest,
+        )
         yield Finding("gap", longest > LONG_GAP, fund, first, total, message)
 
 
@@ -261,7 +313,9 @@ def _inspect_staleness(
     # Rows outside these runs on which the fund stands still.
     still = len(value) - 1 - len(change) - (total - len(length))
     if longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total):
-        message = f"The NAV stays the same for up to {longest} values in a row while other funds move."
+        message = phrase(
+            "The NAV stays the same for up to {n} values in a row while other funds move.", n=longest
+        )
         yield Finding("stale", _catches_up(value, end), fund, days[rows[start[0]]], total, message)
 
 
@@ -305,7 +359,9 @@ def inspect_index(levels: pd.Series[float], nav: pd.DataFrame) -> tuple[Finding,
     ...     print(finding.kind, finding.fund, finding.date, finding.matters)
     jump index 2014-06-05 True
     """
-    name = "index" if levels.name in (None, "index") else f"index {levels.name}"
+    name = phrase("index")
+    if levels.name not in (None, "index"):
+        name = phrase("index {index}", index=levels.name)
     beside = nav.iloc[:, :: max(nav.shape[1] // _BESIDE, 1)]
     table = pd.concat([levels.reindex(nav.index).rename(name), beside], axis=1)
     return tuple(finding for finding in inspect_quality(table) if finding.fund == name)

@@ -24,6 +24,7 @@ from pyarrow import parquet
 from geodual.bounded_reading import check_unpacked, unpack_gzip
 from geodual.errors import DataError
 
+from ...language import phrase
 from ...panel import Finding
 from .excel_file import OLD_EXCEL, ZIP, read_workbook
 from .raw_table import SAMPLE, RawTable, find_header, table_of_frame
@@ -82,7 +83,9 @@ def read_table(path: str | Path) -> RawTable:
 def _tell_guess(encoding: str) -> tuple[Finding, ...]:
     if not encoding:
         return ()
-    message = f"The file is not UTF-8; it was read as {encoding}. If names look wrong, save it as UTF-8."
+    message = phrase(
+        "The file is not UTF-8; it was read as {name}. If names look wrong, save it as UTF-8.", name=encoding
+    )
     return (Finding("encoding", False, "", "", 1, message),)
 
 
