@@ -35,11 +35,24 @@ ADDRESSES = [
     "tables/abc",
     "runs/x",
     "runs/x/report.html",
+    "runs/x/choose",
+    "runs/x/funds/x.html",
+    "tables/abc/sheets",
     "jobs/abc",
     "compare?run=x",
     "nothing",
 ]
-ACTIONS = ["send/table", "begin", "tables/a/index", "runs/x/resume", "runs/x/pick", "jobs/abc", "quit"]
+ACTIONS = [
+    "send/table",
+    "begin",
+    "tables/a/index",
+    "runs/x/resume",
+    "runs/x/pick",
+    "runs/x/holdings",
+    "tables/a/sheets",
+    "jobs/abc",
+    "quit",
+]
 
 
 def test_without_the_token_nothing_is_answered(tmp_path):

@@ -159,11 +159,16 @@ def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
     risk_free = 0.0 if selection.case is None else selection.case.risk_free
     facts, addresses, factors = take_facts(selection.facts), {}, DayFactors(panel)
     for fund in selection.picks["fund"]:
-        addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
+        addresses[fund] = sheet_address(fund)
         index = selection.levels.get(fund)
         tables = make_tables(panel, fund, index, facts, None, risk_free, factors)
         FundSheet(**tables).to_html(folder / addresses[fund])
     return addresses
+
+
+def sheet_address(code: str) -> str:
+    """Return the address of the fact sheet of a pick, as seen from the page."""
+    return f"{SHEETS}/{_file_name(code)}"
 
 
 def _file_name(code: str) -> str:
