@@ -6,6 +6,7 @@ import re
 import psutil
 import pytest
 
+from geodual.app.guard import show_text
 from geodual.app.serve import running
 from geodual.errors import DataError
 from tests.app.client import app
@@ -68,6 +69,21 @@ def test_without_the_token_nothing_is_answered(tmp_path):
                 assert (await client.ask(address, "POST", b"{}", Origin=client.root)).code == 403
 
     run(check, tmp_path)
+
+
+def test_an_address_of_an_earlier_session_is_answered_in_words(tmp_path):
+    async def check(client):
+        answer = await client.ask(f"{client.root}/earlier/runs/x", Accept="text/html,*/*")
+        assert answer.code == 403
+        assert "The address changes with each start of the app" in answer.body.decode()
+        assert client.desk.token.encode() not in answer.body
+
+    run(check, tmp_path)
+
+
+def test_marks_that_turn_the_direction_of_a_text_are_left_out():
+    assert show_text("\u202e<b>\u2066ab\u2069\u202c") == "&lt;b&gt;ab"
+    assert show_text("صندوق 基金 🦊".encode()) == "صندوق 基金 🦊"
 
 
 def test_other_names_for_this_machine_are_refused(tmp_path):

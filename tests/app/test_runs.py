@@ -130,18 +130,21 @@ def test_an_error_of_a_run_is_one_line_and_the_app_goes_on(tmp_path, table):
     async def check():
         async with app(tmp_path) as client:
             dropped = await client.drop("nav.csv", table)
-            for changed in (
-                {"metrics": [], "forecasters": ["no such"]},
-                {"types": ["<b>"]},
-                {"end": ["2014-02-01"]},
+            for changed, told in (
+                ({"metrics": [], "forecasters": ["no such"]}, "no such"),
+                ({"types": ["<b>"]}, "with them on the page of the table."),
+                ({"end": ["2014-02-01"]}, ""),
             ):
                 name = await begin(client, dropped, **changed)
                 job = await client.over(client.desk.latest["study", name])
                 assert job.state == "failed"
                 assert "\n" not in job.message
+                assert told in job.message
                 page = await client.get(f"runs/{name}")
                 assert "could not be finished" in page
                 assert "<b>" not in page
+                assert f">{name}</a>: failed" in await client.get()
+            assert 'value="2014-02-01"' in await client.get(f"tables/{dropped}"), "for another try"
             bad = await client.drop("bad.csv", b"date,A\n2014-01-02,1\n2014-01-03,<b>x</b>\n")
             page = await client.get(f"tables/{bad}")
             assert "bad.csv, line 3" in page

@@ -18,7 +18,7 @@ from geodual.funds.report.picks_page import SHEETS
 from geodual.funds.run import PICKS, REPORT
 
 from . import guard
-from .form import make_form, read_form
+from .form import make_form, read_form, refill
 from .guard import Guarded, Nothing
 from .jobs import Job, cancel
 from .runs import ORDERS, PICKED, compared_figures, differing_settings, figure_titles, list_runs
@@ -71,13 +71,12 @@ class Home(Guarded):
     """The first page: drop a table, and all runs."""
 
     def get(self) -> None:
-        runs, others = list_runs(self.desk.folder)
-        active = [
-            (name, job)
-            for (kind, name), job in self.desk.latest.items()
-            if kind == "study" and not job.is_over
-        ]
-        others = [name for name in others if name not in dict(active)]
+        runs, unfinished = list_runs(self.desk.folder)
+        studies = {name: job for (kind, name), job in self.desk.latest.items() if kind == "study"}
+        others = dict.fromkeys(unfinished, "")
+        others |= {name: job.state for name, job in studies.items() if job.is_over and job.state != "done"}
+        active = {name: job for name, job in studies.items() if not job.is_over}
+        others = {name: state for name, state in others.items() if name not in active}
         self.show("home.html", runs=runs, others=others, active=active)
 
 
@@ -141,7 +140,7 @@ class Table(Guarded):
         upload = self.desk.upload(name)
         assert upload.look is not None
         found = upload.look.result
-        form = make_form(found.get("suggestions", ()))
+        form = refill(make_form(found.get("suggestions", ())), upload.form)
         self.show("table.html", upload=upload, job=upload.look, found=found, form=form)
 
 
@@ -173,8 +172,10 @@ class Begin(_Action):
         form = asked.get("form")
         if not isinstance(form, dict) or not all(isinstance(texts, list) for texts in form.values()):
             raise HTTPError(400, reason="The settings are missing")
-        settings, jobs = read_form({name: [str(text) for text in texts] for name, texts in form.items()})
+        form = {name: [str(text) for text in texts] for name, texts in form.items()}
+        settings, jobs = read_form(form)
         table, wanted = str(asked.get("table", "")), str(asked.get("name", ""))
+        self.desk.upload(table).form = form
         name = self.desk.start_study(wanted, table, {"settings": settings, "jobs": jobs})
         self.finish({"go": f"runs/{quote(name)}"})
 

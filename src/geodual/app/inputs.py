@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from geodual import funds
 from geodual.errors import DataError
+from geodual.funds.config import StudyConfig
 from geodual.funds.sources.reading.fund_facts import take_facts
+
+from .form import label_of
 
 File = tuple[str, str]
 Result = dict[str, Any]
 
 _Read = TypeVar("_Read")
+
+# What messages call an argument of a function or an option, and where the app asks for it.
+_IN_APP = {
+    "give them again as `facts` (--meta)": "add the file on the page of the table",
+    "give fund facts (--meta)": "add facts about the funds on the page of the table",
+    "(`facts` in Python, --meta in the command)": "on the page of the table",
+    "Give `cash` (--cash) to invest": "Write cash to invest",
+    "Choose a later `as_of`, or run": "Choose a later version of the table, or run",
+}
+
+
+def tell(error: DataError) -> str:
+    """Return what went wrong in words of the app: settings are called as in the form."""
+    text = str(error)
+    for ours, told in _IN_APP.items():
+        text = text.replace(ours, told)
+    settings = "|".join(field.name for field in fields(StudyConfig))
+    return re.sub(f"`({settings})`", lambda name: f"“{label_of(name[1])}”", text)
 
 
 def open_file(read: Callable[[str], _Read], file: File) -> _Read:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from geodual import funds
 from geodual.atomic_file import write_atomically
-from geodual.errors import DataError
 from geodual.funds.csv_cells import write_csv
 from geodual.funds.report import add_link_to_picks
 from geodual.funds.report.orders_section import tell_orders
@@ -28,14 +27,6 @@ from geodual.funds.study.folder_lock import hold_folder
 
 from .inputs import File, Inputs, Result, open_holdings
 from .runs import ORDERS, PICKED, SHOWN_PICKS
-
-# What messages of `select` call an argument, and where the app asks for it.
-_IN_APP = {
-    "give them again as `facts` (--meta)": "add the file on the page of the table",
-    "give fund facts (--meta)": "add facts about the funds on the page of the table",
-    "Give `cash` (--cash) to invest": "Write cash to invest",
-    "Choose a later `as_of`, or run": "Choose a later version of the table, or run",
-}
 
 
 def choose(
@@ -63,13 +54,7 @@ def choose(
     mine = None if holdings is None else open_holdings(holdings)
     panel, given = ours.panel(), {**ours.given(), "holdings": mine, "cash": cash}
     progress(0, 0, "comparing the table with that of the run, and choosing")
-    try:
-        chosen = funds.select(panel, run=out, n_jobs=jobs, progress=progress, **given)
-    except DataError as error:
-        told = str(error)
-        for ours_words, words in _IN_APP.items():
-            told = told.replace(ours_words, words)
-        raise DataError(told) from error
+    chosen = funds.select(panel, run=out, n_jobs=jobs, progress=progress, **given)
     progress(0, 0, "writing the committee's page and the fact sheets")
     shown = _shown(chosen, inputs["table"][1], "" if holdings is None else holdings[1])
     with hold_folder(out):

@@ -30,12 +30,15 @@ class Upload:
         The job that reads a table to see what is in it.
     given : dict
         Of a table: the index and the facts that belong to it, by kind.
+    form : dict
+        Of a table: the settings of the last study, as the browser sent them; empty before there was one.
     """
 
     shown: str
     path: Path
     look: Job | None = None
     given: dict[str, Given] = field(default_factory=dict)
+    form: dict[str, list[str]] = field(default_factory=dict)
     name: str = field(default_factory=lambda: token_hex(8))
 
     @property

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from geodual import funds
+from geodual.funds.forecasters.registry import UNIVERSE
 from geodual.funds.report.picks_page import SHEETS
 from geodual.funds.report.wording import (
     PERIOD_TITLES,
@@ -25,7 +26,7 @@ from geodual.funds.report.wording import (
 from geodual.funds.run import CHECKPOINTS, ProgressCallback
 from geodual.funds.study.folder_lock import hold_folder
 
-from .inputs import Inputs, Result
+from .inputs import Inputs, Result, tell
 from .looks import look, look_at_facts, look_at_holdings, look_at_index
 from .picks import choose
 
@@ -38,6 +39,7 @@ __all__ = [
     "look_at_index",
     "sheet",
     "study",
+    "tell",
     "view",
     "workbook",
 ]
@@ -112,8 +114,10 @@ def _view(finished: funds.Study) -> Result:
 def _rows(finished: funds.Study, period: str) -> list[list[str]]:
     table = finished.table().loc[[period]].droplevel(0)
     if len(finished.baselines):  # the main result may be about one of them
-        own, index = table.drop(index="index"), table.loc[["index"]]
-        table = pd.concat([own, finished.baselines.loc[[period]].droplevel(0), index])
+        others = finished.baselines.loc[[period]].droplevel(0)
+        if not finished.index_digest:  # the universe is the index
+            others = others.drop(index=UNIVERSE, errors="ignore")
+        table = pd.concat([table.drop(index="index"), others, table.loc[["index"]]])
     return [
         [name_curve(finished.index_name, name), *(show(row[column]) for column, show in _COLUMNS.values())]
         for name, row in table.iterrows()
