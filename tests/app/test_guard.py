@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from geodual.app.guard import show_text
+from geodual.app.jobs import Job
 from geodual.app.serve import running
 from geodual.errors import DataError
 from tests.app.client import app
@@ -114,6 +115,17 @@ def test_other_origins_cannot_act(tmp_path):
         assert (await client.ask(f"{client.base}/quit", "POST", b"{}")).code == 403  # no origin at all
         assert not client.desk.over.is_set()
         await client.post("quit")
+        assert client.desk.over.is_set()
+
+    run(check, tmp_path)
+
+
+def test_quitting_asks_first_while_a_run_is_in_progress(tmp_path):
+    async def check(client):
+        client.desk.studies.jobs["x"] = Job("study", {}, state="waiting")
+        assert await client.post("quit") == {"active": 1}
+        assert not client.desk.over.is_set()
+        assert await client.post("quit", {"sure": True}) == {"active": 0}
         assert client.desk.over.is_set()
 
     run(check, tmp_path)

@@ -330,12 +330,15 @@ class Asset(Guarded):
         self.finish("".join(part.read_text("utf-8") for part in parts))
 
 
-class Quit(Guarded):
-    """Ends the app."""
+class Quit(_Action):
+    """Ends the app; while a run is in progress, only for who is sure."""
 
     def post(self) -> None:
-        self.finish({})
-        self.desk.over.set()
+        active = sum(not job.is_over for job in self.desk.studies.jobs.values())
+        is_over = not active or self.asked().get("sure") is True
+        self.finish({"active": 0 if is_over else active})
+        if is_over:
+            self.desk.over.set()
 
 
 def routes() -> list[tuple[str, type[Guarded]]]:

@@ -212,8 +212,11 @@ for (const button of document.querySelectorAll("[data-export]"))
 
 document.getElementById("quit").addEventListener("click", (event) =>
   attempt(alertBox, event.target, async () => {
-    if (document.querySelector("[data-job]") && !confirm("A run is in progress. End it and quit?")) return;
-    await post("quit");
+    const { active } = await post("quit");
+    if (active) {
+      if (!confirm("A run is in progress. End it and quit?")) return;
+      await post("quit", { sure: true });
+    }
     const [farewell] = [document.createElement("p")];
     farewell.textContent = "The app has ended. You can close this page.";
     document.getElementById("main").replaceChildren(farewell);
