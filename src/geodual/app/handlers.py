@@ -14,8 +14,7 @@ from tornado.web import HTTPError, stream_request_body
 
 from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
-from geodual.funds.report.picks_page import SHEETS
-from geodual.funds.run import PICKS, REPORT
+from geodual.funds.run import PICKS, REPORT, SHEETS
 
 from . import guard
 from .form import make_form, read_form, refill

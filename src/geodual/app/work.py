@@ -15,7 +15,6 @@ import pandas as pd
 
 from geodual import funds
 from geodual.funds.forecasters.registry import UNIVERSE
-from geodual.funds.report.picks_page import SHEETS
 from geodual.funds.report.wording import (
     PERIOD_TITLES,
     format_number,
@@ -23,7 +22,7 @@ from geodual.funds.report.wording import (
     format_two,
     name_curve,
 )
-from geodual.funds.run import CHECKPOINTS, ProgressCallback
+from geodual.funds.run import CHECKPOINTS, SHEETS, ProgressCallback
 from geodual.funds.study.folder_lock import hold_folder
 
 from .inputs import Inputs, Result, tell

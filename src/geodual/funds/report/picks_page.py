@@ -20,7 +20,7 @@ from ..evaluation.case import INDEX, PickCase
 from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
 from ..forecasters.registry import forecaster_label
-from ..run import REPORT
+from ..run import REPORT, SHEETS
 from ..sources.reading.fund_facts import take_facts
 from .committee import (
     Answer,
@@ -60,7 +60,6 @@ from .wording import (
     name_factor,
 )
 
-SHEETS = "funds"  # the folder of the fact sheets beside the page
 _LONGEST = 30  # letters of a name in the list of what to buy
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
