@@ -2,7 +2,7 @@
 
 import pytest
 
-from geodual.app.form import JOBS, label_of, make_form, read_form
+from geodual.app.form import JOBS, label_of, make_form, read_form, refill
 from geodual.errors import DataError
 from geodual.funds import StudyConfig
 from geodual.funds.settings import list_settings
@@ -23,6 +23,17 @@ def test_every_setting_has_one_field_with_its_meaning():
     assert sorted(field.name for field in fields) == sorted([*(s.name for s in list_settings()), JOBS])
     assert all(field.label and field.text for field in fields)
     assert len({field.label for field in fields}) == len(fields)
+
+
+def test_a_form_shows_again_what_was_sent_of_it():
+    form = make_form([["top", "3", "Few funds."]])
+    assert refill(form, {}) == form
+    sent = {**as_sent(form), "metrics": ["gmml"], "top": ["7"], "types": ["a, b"], "tune": ["on"]}
+    again = refill(form, sent)
+    assert as_sent(again) == sent
+    assert [field.reason for field in again["Essential"] if field.name == "top"] == [""]
+    del sent["tune"]
+    assert "tune" not in as_sent(refill(again, sent))
 
 
 def test_an_untouched_form_means_the_defaults():

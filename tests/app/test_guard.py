@@ -6,6 +6,8 @@ import re
 import psutil
 import pytest
 
+from geodual.app.guard import show_text
+from geodual.app.jobs import Job
 from geodual.app.serve import running
 from geodual.errors import DataError
 from tests.app.client import app
@@ -35,11 +37,24 @@ ADDRESSES = [
     "tables/abc",
     "runs/x",
     "runs/x/report.html",
+    "runs/x/choose",
+    "runs/x/funds/x.html",
+    "tables/abc/sheets",
     "jobs/abc",
     "compare?run=x",
     "nothing",
 ]
-ACTIONS = ["send/table", "begin", "tables/a/index", "runs/x/resume", "runs/x/pick", "jobs/abc", "quit"]
+ACTIONS = [
+    "send/table",
+    "begin",
+    "tables/a/index",
+    "runs/x/resume",
+    "runs/x/pick",
+    "runs/x/holdings",
+    "tables/a/sheets",
+    "jobs/abc",
+    "quit",
+]
 
 
 def test_without_the_token_nothing_is_answered(tmp_path):
@@ -55,6 +70,21 @@ def test_without_the_token_nothing_is_answered(tmp_path):
                 assert (await client.ask(address, "POST", b"{}", Origin=client.root)).code == 403
 
     run(check, tmp_path)
+
+
+def test_an_address_of_an_earlier_session_is_answered_in_words(tmp_path):
+    async def check(client):
+        answer = await client.ask(f"{client.root}/earlier/runs/x", Accept="text/html,*/*")
+        assert answer.code == 403
+        assert "The address changes with each start of the app" in answer.body.decode()
+        assert client.desk.token.encode() not in answer.body
+
+    run(check, tmp_path)
+
+
+def test_marks_that_turn_the_direction_of_a_text_are_left_out():
+    assert show_text("\u202e<b>\u2066ab\u2069\u202c") == "&lt;b&gt;ab"
+    assert show_text("صندوق 基金 🦊".encode()) == "صندوق 基金 🦊"
 
 
 def test_other_names_for_this_machine_are_refused(tmp_path):
@@ -85,6 +115,17 @@ def test_other_origins_cannot_act(tmp_path):
         assert (await client.ask(f"{client.base}/quit", "POST", b"{}")).code == 403  # no origin at all
         assert not client.desk.over.is_set()
         await client.post("quit")
+        assert client.desk.over.is_set()
+
+    run(check, tmp_path)
+
+
+def test_quitting_asks_first_while_a_run_is_in_progress(tmp_path):
+    async def check(client):
+        client.desk.studies.jobs["x"] = Job("study", {}, state="waiting")
+        assert await client.post("quit") == {"active": 1}
+        assert not client.desk.over.is_set()
+        assert await client.post("quit", {"sure": True}) == {"active": 0}
         assert client.desk.over.is_set()
 
     run(check, tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from geodual.app.runs import list_runs
 from geodual.app.work import look
-from geodual.funds import backtest, read_nav, read_study, select, synthetic_universe
+from geodual.funds import backtest, read_nav, read_study, synthetic_universe
 from tests.app.client import HOSTILE, app
 
 SHORT = {"metrics": ["euclidean"], "baselines": ["universe"], "top": ["3"], "jobs": ["1"]}
@@ -80,39 +80,20 @@ async def files_of(client, folder, name):
     assert "connect-src" not in policy, "so default-src 'none' forbids to connect"
     figure = await client.ask(f"{client.base}/runs/{name}/figure1.svg")
     assert figure.headers["Content-Type"].startswith("image/svg+xml")
-    for kind in ("tables", "workbook"):
+    for kind in ("archive", "workbook"):
         made = await client.post(f"runs/{name}/{kind}")
         job = await client.over(client.desk.job(made["job"]))
         assert job.state == "done", job.message
         answer = await client.ask(f"{client.base}/{made['file']}")
         assert answer.headers["Content-Disposition"].startswith("attachment")
         packed = zipfile.ZipFile(io.BytesIO(answer.body))
-        if kind == "tables":
+        if kind == "archive":
             assert packed.read("ic.csv") == (folder / "ic.csv").read_bytes()
         else:
             assert "xl/workbook.xml" in packed.namelist()
     for path in ("config.toml", "summary.json", "..%2f..%2fsecret", ".lock"):
         assert (await client.ask(f"{client.base}/runs/{name}/{path}")).code == 404
     assert (await client.ask(f"{client.base}/runs/..%2f{name}/report.html")).code == 400
-
-
-def test_picks_are_those_of_select(tmp_path, nav, table):
-    async def check():
-        async with app(tmp_path) as client:
-            dropped = await client.drop("nav.csv", table)
-            name = await study(client, dropped)
-            await client.post(f"runs/{name}/pick", {"table": dropped})
-            job = await client.over(client.desk.latest["pick", name])
-            assert job.state == "done", job.message
-            expected = select(nav, metric="euclidean", top=3).picks
-            page = await client.get(f"runs/{name}")
-            rows = re.findall(r'<th scope="row">(\d+)\. ([^<]*)', page)
-            assert rows == [(str(pick.rank), pick.fund) for pick in expected.itertuples()]
-            saved = (await client.ask(f"{client.base}/runs/{name}/picks.csv")).body
-            assert pd.read_csv(io.BytesIO(saved))["fund"].tolist() == expected["fund"].tolist()
-            assert read_study(tmp_path / name).config.top == 3, "the folder is still a run"
-
-    asyncio.run(check())
 
 
 def test_a_canceled_run_leaves_nothing_half_written_and_resumes(tmp_path, table):
@@ -149,18 +130,21 @@ def test_an_error_of_a_run_is_one_line_and_the_app_goes_on(tmp_path, table):
     async def check():
         async with app(tmp_path) as client:
             dropped = await client.drop("nav.csv", table)
-            for changed in (
-                {"metrics": [], "forecasters": ["no such"]},
-                {"types": ["<b>"]},
-                {"end": ["2014-02-01"]},
+            for changed, told in (
+                ({"metrics": [], "forecasters": ["no such"]}, "no such"),
+                ({"types": ["<b>"]}, "with them on the page of the table."),
+                ({"end": ["2014-02-01"]}, ""),
             ):
                 name = await begin(client, dropped, **changed)
                 job = await client.over(client.desk.latest["study", name])
                 assert job.state == "failed"
                 assert "\n" not in job.message
+                assert told in job.message
                 page = await client.get(f"runs/{name}")
                 assert "could not be finished" in page
                 assert "<b>" not in page
+                assert f">{name}</a>: failed" in await client.get()
+            assert 'value="2014-02-01"' in await client.get(f"tables/{dropped}"), "for another try"
             bad = await client.drop("bad.csv", b"date,A\n2014-01-02,1\n2014-01-03,<b>x</b>\n")
             page = await client.get(f"tables/{bad}")
             assert "bad.csv, line 3" in page

@@ -157,12 +157,12 @@ def test_from_a_table_to_picks_and_a_comparison(opened, table, tmp_path):
     headline = wait_for(opened, "p.headline").text
     assert headline
     assert_looks_fine(opened)
-    click(opened, find(opened, ".pick button"))
-    wait_for(opened, "a[href$='picks.html']")
-    assert len(find_all(opened, "[aria-label=Picks] tbody tr")) == 3
     look_at_report(opened, headline)
+    choose_funds(opened)
     opened.get(address)
     wait_for(opened, "#settings")
+    assert find(opened, "#field-top").get_attribute("value") == "3", "settings are kept"
+    make_sheet(opened)
     run_study(opened, top="5")
     wait_for(opened, "p.headline")
     click(opened, find(opened, ".kicker a"))
@@ -180,18 +180,77 @@ def test_from_a_table_to_picks_and_a_comparison(opened, table, tmp_path):
     WebDriverWait(opened, 20).until(lambda page: "The app has ended" in find(page, "main").text)
 
 
-def look_at_report(page, headline):
-    """Open the report in its tab: its charts are drawn, and it cannot reach the app."""
+@contextmanager
+def in_tab(page, link):
+    """Follow a link into its tab, and close it at the end; its page cannot reach the app."""
     first = page.current_window_handle
-    click(page, find(page, "a[href$='report.html']"))
+    click(page, link)
     WebDriverWait(page, 10).until(lambda page: len(page.window_handles) == 2)
     page.switch_to.window(next(handle for handle in page.window_handles if handle != first))
-    WebDriverWait(page, 20).until(lambda page: find_all(page, "canvas"))
-    assert headline.split(".")[0] in find(page, ".headline").text
+    WebDriverWait(page, 20).until(lambda page: find_all(page, "main h2, main h3"))
     assert page.execute_script("return window.origin") == "null"
-    assert page.execute_script("return Object.keys(Chart.instances).length") > 0
+    yield
     page.close()
     page.switch_to.window(first)
+
+
+def look_at_report(page, headline):
+    """Open the report in its tab: its charts are drawn."""
+    with in_tab(page, find(page, "a[href$='report.html']")):
+        WebDriverWait(page, 20).until(lambda page: find_all(page, "canvas"))
+        assert headline.split(".")[0] in find(page, ".headline").text
+        assert page.execute_script("return Object.keys(Chart.instances).length") > 0
+
+
+DROP = """
+    const files = new DataTransfer();
+    files.items.add(new File([arguments[1]], arguments[2]));
+    const given = { dataTransfer: files, bubbles: true, cancelable: true };
+    for (const name of ["dragover", "drop"]) arguments[0].dispatchEvent(new DragEvent(name, given));
+"""
+
+
+def choose_funds(page):
+    """Go on from a run to orders and the committee's page, with holdings dropped on the form."""
+    click(page, find(page, "a[href$='/choose']"))
+    held = wait_for(page, "[data-holdings]")
+    page.execute_script(DROP, held, f"code,value\n{HOSTILE},1000\nM00002,2000\nNOWHERE,5\n", "<b>mine.csv")
+    rows = wait_for(page, "[aria-label='What you hold']").text
+    assert HOSTILE in rows
+    assert "NOWHERE – – 5.00 Can change an order: not in the table" in " ".join(rows.split())
+    assert_looks_fine(page)
+    find(page, "#cash").send_keys("500" + Keys.ENTER)
+    orders = wait_for(page, "[aria-label=Orders]").text
+    assert "unknown" in orders
+    assert len(find_all(page, "[aria-label=Picks] tbody tr")) == 3
+    assert "3,500.00, of which 500.00 in cash" in find(page, ".facts-list").text
+    assert_looks_fine(page)
+    with in_tab(page, find(page, "a[href$='picks.html']")):
+        fund = find(page, "#picks a")
+        name = fund.text
+        click(page, fund)
+        WebDriverWait(page, 20).until(lambda page: name in find(page, "h1").text)
+        page.back()
+        WebDriverWait(page, 20).until(lambda page: find_all(page, "#orders"))
+    click(page, find(page, ".kicker a:last-child"))
+    wait_for(page, "a[href$='picks.html']")
+
+
+def make_sheet(page):
+    """Make the fact sheet of the fund with the hostile name, and come back to the table."""
+    click(page, find(page, "a[href$='/sheets']"))
+    field = wait_for(page, "#fund")
+    known = [option.get_attribute("value") for option in find_all(page, "#funds option")]
+    assert known[0] == HOSTILE
+    assert len(known) == 15
+    field.send_keys(HOSTILE + Keys.ENTER)
+    made = wait_for(page, "a[href$='fact-sheet.html']")
+    assert made.text == HOSTILE
+    assert_looks_fine(page)
+    with in_tab(page, made):
+        assert find(page, "h1").text == HOSTILE
+    page.back()
+    wait_for(page, "#settings")
 
 
 def test_cancel_and_resume_with_the_keyboard(opened, table):

@@ -99,6 +99,18 @@ def test_weights_that_leave_cash_leave_it():
     assert found.turnover == pytest.approx(1.0)  # of 1 in A, a quarter is in B and the rest in cash
 
 
+@pytest.mark.parametrize("cash", [501.0, 504.0, 507.0, 769.0])
+def test_thirds_without_fees_are_bought_whatever_rounding_leaves(cash):
+    """In floating point, three thirds of some amounts are less than the amount."""
+    thirds = dict.fromkeys("BCD", 1.0 / 3.0)
+    found = orders_of(
+        lots_of(("A", 1.0, ago(9))), thirds, table(A=1.0, B=1.0, C=1.0, D=1.0), FeeRules(), cash
+    )
+    bought = found.table[found.table["action"] == "buy"]["value"]
+    assert bought.tolist() == [int(100.0 * (1.0 + cash) / 3.0) / 100.0] * 3
+    assert found.cash_left == pytest.approx(1.0 + cash - bought.sum())
+
+
 def test_closed_and_unknown_funds_are_told_and_not_traded():
     nav = table(A=1.0, B=1.0, **{"000007": 1.0})
     nav.loc[DAYS[-11] :, "A"] = np.nan

@@ -44,7 +44,9 @@ def _answer(channel: TextIO, request: dict[str, Any]) -> dict[str, Any]:
             _send(channel, {"progress": [done, total, last]})
 
         return {"result": getattr(work, request["work"])(report, **request["arguments"])}
-    except (DataError, LostWorkersError) as error:
+    except DataError as error:
+        problem = work.tell(error)
+    except LostWorkersError as error:
         problem = str(error)
     except BrokenPipeError:
         raise

@@ -6,17 +6,18 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_urlsafe
+from secrets import token_hex, token_urlsafe
 from typing import Any
 
 from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
 
+from .choice import Choice
 from .jobs import Job, Lane
-from .runs import PICKS, Run, folder_name, read_run
+from .runs import SHOWN_PICKS, Run, folder_name, read_run
 from .uploads import Upload
 
-_PICKED = {"as_of", "forecaster", "record", "notes", "rows"}  # what `work.pick` leaves for the page
+_PICKED = {"as_of", "forecaster", "record", "notes", "rows", "orders"}  # what `picks.choose` leaves
 
 
 @dataclass(eq=False)
@@ -44,6 +45,10 @@ class Desk:
         Runs, one after the other; and short jobs, which do not wait for them.
     latest : dict
         The last study, view and selection of a run, by kind and name of the run.
+    choices : dict
+        What was given to choose funds with the settings of a run, by its name.
+    sheets : dict
+        The fact sheets of a table, by its name, the newest last.
     over : Event
         Set when the app shall end.
     """
@@ -58,6 +63,8 @@ class Desk:
     studies: Lane = field(default_factory=Lane)
     views: Lane = field(default_factory=Lane)
     latest: dict[tuple[str, str], Job] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)
+    sheets: dict[str, list[Job]] = field(default_factory=dict)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def upload(self, name: str) -> Upload:
@@ -90,9 +97,9 @@ class Desk:
         arguments : dict
             Settings and number of processes.
         """
-        files = self.upload(table).arguments()
+        inputs = self.upload(table).inputs()
         name = folder_name(wanted, self.folder, {run for kind, run in self.latest if kind == "study"})
-        arguments = {**files, **arguments, "folder": str(self.folder / name)}
+        arguments = {"folder": str(self.folder / name), "inputs": inputs, **arguments}
         self.latest["study", name] = self.studies.add(Job("study", arguments, table))
         return name
 
@@ -103,13 +110,49 @@ class Desk:
             raise DataError("Only a run of this session that failed or was canceled can be resumed.")
         self.latest["study", name] = self.studies.add(Job("study", job.arguments, job.table))
 
-    def start_pick(self, name: str, table: str) -> None:
-        """Choose funds of a table with the settings of a run; it waits for runs that began before it."""
-        before = self.latest.get(("pick", name))
+    def start_pick(self, name: str) -> None:
+        """Choose funds with the settings of a run; it waits for runs that began before it."""
+        before, choice = self.latest.get(("pick", name)), self.choice(name)
         if before is not None and not before.is_over:
             raise DataError("Funds are being chosen already. Wait, or cancel first.")
-        arguments = {**self.upload(table).arguments(), "folder": str(self.run_folder(name)), "jobs": -1}
-        self.latest["pick", name] = self.studies.add(Job("pick", arguments, table))
+        arguments = {
+            "folder": str(self.run_folder(name)),
+            "inputs": self.upload(choice.table).inputs(),
+            "holdings": choice.file(),
+            "cash": choice.money(),
+            "jobs": -1,
+        }
+        self.latest["pick", name] = self.studies.add(Job("choose", arguments, choice.table))
+
+    def table_of(self, run: Run) -> str:
+        """Return the name of the table that a run was made from; "" if it is not here."""
+        study = self.latest.get(("study", run.name))
+        tables = {each.name: each for each in self.tables()}
+        if study is not None and study.table in tables:
+            return study.table
+        same = (name for name, each in tables.items() if each.digest == run.digest)
+        return next(same, "")
+
+    def look_at_holdings(self, name: str) -> None:
+        """See what is held, with the settings of a run and the values of the table that was chosen."""
+        choice = self.choice(name)
+        if choice.holdings is not None:
+            arguments = {
+                "folder": str(self.run_folder(name)),
+                "inputs": self.upload(choice.table).inputs(),
+                "holdings": choice.holdings.file,
+            }
+            choice.look = self.views.add(Job("look_at_holdings", arguments, choice.table))
+
+    def choice(self, name: str) -> Choice:
+        """Return what was given to choose funds with the settings of a run."""
+        return self.choices.setdefault(name, Choice())
+
+    def start_sheet(self, table: str, fund: str) -> None:
+        """Make the fact sheet of a fund."""
+        target = self.uploads / f"{token_hex(16)}.html"
+        arguments = {"inputs": self.upload(table).inputs(), "fund": fund, "target": str(target)}
+        self.sheets.setdefault(table, []).append(self.views.add(Job("sheet", arguments, table)))
 
     def run_folder(self, name: str) -> Path:
         """Return the folder of a run that exists; a name is compared, and never becomes part of a path."""
@@ -137,7 +180,7 @@ class Desk:
 
     def picks(self, name: str) -> dict[str, Any]:
         """Return what a selection left in a run folder; empty without one."""
-        path = self.run_folder(name) / f"{PICKS}.json"
+        path = self.run_folder(name) / SHOWN_PICKS
         try:
             known = parse_nested(json.loads, path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

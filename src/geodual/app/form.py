@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from geodual.errors import DataError
@@ -94,6 +94,26 @@ def make_form(suggestions: Sequence[Sequence[str]]) -> dict[str, list[Field]]:
     text = "Worker processes that decide at the same time; −1 for one per core."
     form["Machine"].append(Field(JOBS, "Processes", text, "number", "-1"))
     return form
+
+
+def refill(form: dict[str, list[Field]], given: Mapping[str, Sequence[str]]) -> dict[str, list[Field]]:
+    """Return the form with what was sent of it before; as it is if nothing was.
+
+    Parameters
+    ----------
+    form : dict
+        Fields by group.
+    given : mapping of str to sequence of str
+        As `read_form` takes it.
+    """
+    if not given:
+        return form
+    return {group: [_refilled(field, given.get(field.name, ())) for field in form[group]] for group in form}
+
+
+def _refilled(field: Field, texts: Sequence[str]) -> Field:
+    value = tuple(texts) if field.widget == "boxes" else ",".join(texts)
+    return field if value == field.value else replace(field, value=value, reason="")
 
 
 def label_of(name: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable
 from typing import Any
 
+from tornado.escape import to_unicode, xhtml_escape
 from tornado.web import HTTPError, RequestHandler
 
 from geodual.errors import DataError
@@ -31,6 +33,19 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Server": "geodual",
 }
+
+
+_STRANGER = (
+    "<!doctype html><html lang=en-US><meta charset=utf-8><title>geodual</title>"
+    "<h1>This page cannot be shown</h1><p>{} The address changes with each start of the app: "
+    "use the window that it opened, or the address that its terminal shows."
+)
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # characters that turn the direction of all that follows
+
+
+def show_text(text: str | bytes) -> str:
+    """Return a text for a page: escaped, and without marks that would turn the words after it."""
+    return xhtml_escape(_TURNS.sub("", to_unicode(text)))
 
 
 class Guarded(RequestHandler):
@@ -68,6 +83,9 @@ class Guarded(RequestHandler):
     put: Callable[..., Any] = _refuse
     options: Callable[..., Any] = _refuse
 
+    def get_template_namespace(self) -> dict[str, Any]:
+        return {**super().get_template_namespace(), show_text.__name__: show_text}
+
     def show(self, template: str, **values: Any) -> None:
         """Answer with a page; texts in it are escaped by the template."""
         self.finish(self.render_string(template, desk=self.desk, base=f"/{self.desk.token}", **values))
@@ -78,7 +96,9 @@ class Guarded(RequestHandler):
         told = str(error) if isinstance(error, DataError) else f"{self._reason}."
         if isinstance(error, DataError):
             self.set_status(400)
-        if self.request.method != "GET" or status_code == 403:
+        if "text/html" in self.request.headers.get("Accept", "") and status_code == 403:
+            self.finish(_STRANGER.format(xhtml_escape(told)))  # without style, which has a secret address
+        elif self.request.method != "GET" or status_code == 403:
             self.finish({"error": told})
         else:
             self.show("error.html", told=told)

@@ -14,13 +14,13 @@ from tornado.web import HTTPError, stream_request_body
 
 from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
-from geodual.funds.run import REPORT as REPORT_FILE
+from geodual.funds.run import PICKS, REPORT, SHEETS
 
 from . import guard
-from .form import make_form, read_form
+from .form import make_form, read_form, refill
 from .guard import Guarded, Nothing
 from .jobs import Job, cancel
-from .runs import PICKS, compared_figures, differing_settings, figure_titles, list_runs
+from .runs import ORDERS, PICKED, compared_figures, differing_settings, figure_titles, list_runs
 from .uploads import Given, Receiver
 
 _TYPES = {
@@ -34,7 +34,7 @@ _TYPES = {
 }
 _FIGURE = "figure1.svg"  # accumulated returns
 _CHUNK = 1 << 20  # bytes of a file that are read at a time
-_EXPORTS = {"workbook": ".xlsx", "tables": ".zip"}  # function of `work`, and the kind of file that it writes
+_EXPORTS = {"workbook": ".xlsx", "archive": ".zip"}  # function of `work`, and the kind of file that it writes
 
 
 class _Action(Guarded):
@@ -70,13 +70,12 @@ class Home(Guarded):
     """The first page: drop a table, and all runs."""
 
     def get(self) -> None:
-        runs, others = list_runs(self.desk.folder)
-        active = [
-            (name, job)
-            for (kind, name), job in self.desk.latest.items()
-            if kind == "study" and not job.is_over
-        ]
-        others = [name for name in others if name not in dict(active)]
+        runs, unfinished = list_runs(self.desk.folder)
+        studies = {name: job for (kind, name), job in self.desk.latest.items() if kind == "study"}
+        others = dict.fromkeys(unfinished, "")
+        others |= {name: job.state for name, job in studies.items() if job.is_over and job.state != "done"}
+        active = {name: job for name, job in studies.items() if not job.is_over}
+        others = {name: state for name, state in others.items() if name not in active}
         self.show("home.html", runs=runs, others=others, active=active)
 
 
@@ -140,7 +139,7 @@ class Table(Guarded):
         upload = self.desk.upload(name)
         assert upload.look is not None
         found = upload.look.result
-        form = make_form(found.get("suggestions", ()))
+        form = refill(make_form(found.get("suggestions", ())), upload.form)
         self.show("table.html", upload=upload, job=upload.look, found=found, form=form)
 
 
@@ -172,8 +171,10 @@ class Begin(_Action):
         form = asked.get("form")
         if not isinstance(form, dict) or not all(isinstance(texts, list) for texts in form.values()):
             raise HTTPError(400, reason="The settings are missing")
-        settings, jobs = read_form({name: [str(text) for text in texts] for name, texts in form.items()})
+        form = {name: [str(text) for text in texts] for name, texts in form.items()}
+        settings, jobs = read_form(form)
         table, wanted = str(asked.get("table", "")), str(asked.get("name", ""))
+        self.desk.upload(table).form = form
         name = self.desk.start_study(wanted, table, {"settings": settings, "jobs": jobs})
         self.finish({"go": f"runs/{quote(name)}"})
 
@@ -182,25 +183,83 @@ class Run(_Action):
     """A run: its progress, or its results; and what can be done with it."""
 
     def get(self, name: str) -> None:
-        job, picking = self.desk.view(name), self.desk.latest.get(("pick", name))
-        is_done = job.state == "done"
-        run = self.desk.run(name) if is_done else None
-        picks = self.desk.picks(name) if is_done else {}
-        self.show("run.html", name=name, job=job, run=run, picking=picking, picks=picks)
+        job = self.desk.view(name)
+        if job.state != "done":
+            self.show("run.html", name=name, job=job)
+            return
+        run, picking = self.desk.run(name), self.desk.latest.get(("pick", name))
+        has_page = (self.desk.run_folder(name) / PICKS).is_file()
+        picks = self.desk.picks(name)
+        self.show("run.html", name=name, job=job, run=run, picking=picking, picks=picks, has_page=has_page)
 
     def post(self, name: str, what: str) -> None:
-        """Resume a study, choose funds with its settings, or export its tables."""
+        """Resume a study, or export its files."""
         if what == "resume":
             self.desk.resume(name)
-        elif what == "pick":
-            self.desk.start_pick(name, str(self.asked().get("table", "")))
-        else:
-            target = self.desk.uploads / f"{token_hex(16)}{_EXPORTS[what]}"
-            arguments = {"folder": str(self.desk.run_folder(name)), "target": str(target)}
-            job = self.desk.views.add(Job(what, arguments))
-            self.finish({"job": job.name, "file": f"jobs/{job.name}/{quote(name)}{target.suffix}"})
+            self.finish({"go": f"runs/{quote(name)}"})
             return
-        self.finish({"go": f"runs/{quote(name)}"})
+        target = self.desk.uploads / f"{token_hex(16)}{_EXPORTS[what]}"
+        arguments = {"folder": str(self.desk.run_folder(name)), "target": str(target)}
+        job = self.desk.views.add(Job(what, arguments))
+        self.finish({"job": job.name, "file": f"jobs/{job.name}/{quote(name)}{target.suffix}"})
+
+
+class Choose(Guarded):
+    """The funds to hold next, with the settings of a run: what they are chosen from, and the result."""
+
+    def get(self, name: str) -> None:
+        run, choice, tables = self.desk.run(name), self.desk.choice(name), self.desk.tables()
+        table = choice.table if choice.table in self.desk.files else self.get_argument("table", "")
+        table = table or self.desk.table_of(run)
+        self.show(
+            "choose.html",
+            name=name,
+            run=run,
+            choice=choice,
+            tables=tables,
+            table=table,
+            dropped=self.desk.files.get(table),
+            picking=self.desk.latest.get(("pick", name)),
+            picks=self.desk.picks(name),
+            orders_file=ORDERS,
+        )
+
+
+class Pick(_Action):
+    """Takes what the funds are chosen from."""
+
+    def post(self, name: str, what: str) -> None:
+        """Look at what is held, or choose the funds."""
+        asked, run = self.asked(), self.desk.run(name)
+        choice = self.desk.choice(run.name)
+        choice.table, choice.cash = str(asked.get("table", "")), str(asked.get("cash", ""))
+        if "file" in asked:
+            choice.holdings, choice.look = None, None
+            if asked["file"]:
+                choice.holdings = self.desk.upload(str(asked["file"]))
+        if what == "pick":
+            self.desk.start_pick(name)
+        else:
+            self.desk.look_at_holdings(name)
+        self.finish({"go": f"runs/{quote(name)}/choose"})
+
+
+class Sheets(_Action):
+    """Fact sheets of the funds of a table."""
+
+    def get(self, name: str) -> None:
+        upload, made = self.desk.upload(name), self.desk.sheets.get(name, [])
+        if upload not in self.desk.tables():
+            raise DataError("This table could not be read, so it has no fact sheets. Drop another one.")
+        self.show("sheets.html", upload=upload, funds=upload.funds(), made=made[::-1])
+
+    def post(self, name: str) -> None:
+        """Make one."""
+        fund = str(self.asked().get("fund", "")).strip()
+        if not fund:
+            raise DataError("Write the code or the name of a fund.")
+        self.desk.start_sheet(name, fund)
+        self.finish({"go": f"tables/{name}/sheets"})
 
 
 class Work(Guarded):
@@ -270,29 +329,35 @@ class Asset(Guarded):
         self.finish("".join(part.read_text("utf-8") for part in parts))
 
 
-class Quit(Guarded):
-    """Ends the app."""
+class Quit(_Action):
+    """Ends the app; while a run is in progress, only for who is sure."""
 
     def post(self) -> None:
-        self.finish({})
-        self.desk.over.set()
+        active = sum(not job.is_over for job in self.desk.studies.jobs.values())
+        is_over = not active or self.asked().get("sure") is True
+        self.finish({"active": 0 if is_over else active})
+        if is_over:
+            self.desk.over.set()
 
 
 def routes() -> list[tuple[str, type[Guarded]]]:
     """Return the handler of each address; the token, which comes first, is checked by the handler."""
     name, job, secret = r"([^/]+)", r"(\w+)", r"/[\w-]+"
-    kept = (REPORT_FILE, _FIGURE, *(f"{PICKS}{kind}" for kind in (".html", ".csv", ".xlsx")))
-    shown = "|".join(map(re.escape, kept))
+    kept = (REPORT, _FIGURE, PICKS, ORDERS, f"{PICKED}.csv", f"{PICKED}.xlsx")
+    shown = "|".join([*map(re.escape, kept), rf"{SHEETS}/[\w-]+\.html"])
     return [
         (r"/start/([\w-]+)", Start),
         (rf"{secret}/", Home),
         (rf"{secret}/(app\.css|app\.js)", Asset),
-        (rf"{secret}/send/(table|index|facts)", Send),
+        (rf"{secret}/send/(table|index|facts|holdings)", Send),
         (rf"{secret}/tables/{job}", Table),
         (rf"{secret}/tables/{job}/(index|facts)", Give),
+        (rf"{secret}/tables/{job}/sheets", Sheets),
         (rf"{secret}/begin", Begin),
         (rf"{secret}/runs/{name}", Run),
-        (rf"{secret}/runs/{name}/(resume|pick|{'|'.join(_EXPORTS)})", Run),
+        (rf"{secret}/runs/{name}/(resume|{'|'.join(_EXPORTS)})", Run),
+        (rf"{secret}/runs/{name}/choose", Choose),
+        (rf"{secret}/runs/{name}/(pick|holdings)", Pick),
         (rf"{secret}/runs/{name}/({shown})", File),
         (rf"{secret}/jobs/{job}", Work),
         (rf"{secret}/jobs/{job}/{name}", Export),

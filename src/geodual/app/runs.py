@@ -17,7 +17,9 @@ from geodual.places import is_place
 
 from .form import label_of, show_value
 
-PICKS = "picks"  # the files of a selection in a run folder are named so
+PICKED = "picks"  # the files of a selection in a run folder are named so
+ORDERS = f"{PICKED}-orders.csv"  # as `geodual select` names them
+SHOWN_PICKS = f"{PICKED}.json"  # what the app shows of a selection
 _LONGEST = 60  # characters of a folder's name; file systems allow 255 bytes
 _PERCENT = "annual_return", "volatility", "max_drawdown", "turnover"
 _FIGURES = {
@@ -49,6 +51,8 @@ class Run:
         The period of the figures: "test" if there is one, otherwise "both".
     figures : dict
         Measures by forecaster; "index" stands for the index.
+    has_facts : bool
+        Whether it used facts about the funds.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Run:
     settings: dict[str, Any]
     period: str
     figures: dict[str, dict[str, float | None]]
+    has_facts: bool
 
     @property
     def changed(self) -> str:
@@ -151,6 +156,7 @@ def read_run(path: Path) -> Run:
             settings=asdict(StudyConfig(**read_config(path / CONFIG))),
             period=period,
             figures={str(name): dict(row) for name, row in table[period].items()},
+            has_facts=bool(summary["facts_sha256"]),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path.name}: the run cannot be read ({error!r}). Run the study again.") from None

@@ -19,6 +19,7 @@ from tornado.web import Application
 from geodual.errors import DataError
 
 from .desk import Desk
+from .guard import show_text
 from .handlers import routes
 
 HOST = "127.0.0.1"
@@ -76,7 +77,12 @@ async def running(folder: Path, port: int = 0, largest: int = LARGEST) -> AsyncI
         pages = str(files(__package__).joinpath("pages"))
         handlers = [(address, handler, {"desk": desk}) for address, handler in routes()]
         server = HTTPServer(
-            Application(handlers, template_path=pages, log_function=lambda handler: None),
+            Application(
+                handlers,
+                template_path=pages,
+                autoescape=show_text.__name__,
+                log_function=lambda handler: None,
+            ),
             max_body_size=_SMALL,
         )
         server.add_socket(bound)

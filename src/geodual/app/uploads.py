@@ -30,12 +30,15 @@ class Upload:
         The job that reads a table to see what is in it.
     given : dict
         Of a table: the index and the facts that belong to it, by kind.
+    form : dict
+        Of a table: the settings of the last study, as the browser sent them; empty before there was one.
     """
 
     shown: str
     path: Path
     look: Job | None = None
     given: dict[str, Given] = field(default_factory=dict)
+    form: dict[str, list[str]] = field(default_factory=dict)
     name: str = field(default_factory=lambda: token_hex(8))
 
     @property
@@ -43,14 +46,33 @@ class Upload:
         """The file as jobs take it."""
         return str(self.path), self.shown
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the table, its index and its facts as arguments of a job; raise if one is unusable."""
+    def inputs(self) -> dict[str, Any]:
+        """Return the table, its index and its facts as a job takes them; raise if one is unusable."""
         for given in self.given.values():
             if given.job.message:
                 raise DataError(f"{given.job.message} Or remove the file.")
         files = {kind: self.given[kind].upload.file if kind in self.given else None for kind in _KINDS}
         column = self.given["index"].column if "index" in self.given else ""
         return {"table": self.file, **files, "column": column}
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the values of a table that was read."""
+        return str(self.look.result.get("digest", "")) if self.look is not None else ""
+
+    @property
+    def label(self) -> str:
+        """A table that was read, in words: also which of several with one name it is."""
+        result = self.look.result if self.look is not None else {}
+        told = f"{self.shown}: {len(result.get('codes', ())):,} funds, to {result.get('days', [''])[-1]}"
+        given = ", ".join(self.given[kind].upload.shown for kind in _KINDS if kind in self.given)
+        return f"{told}, with {given}" if given else told
+
+    def funds(self) -> list[tuple[str, str]]:
+        """Return the funds of a table: codes, and the names that the facts know."""
+        codes = self.look.result.get("codes", []) if self.look is not None else []
+        names = self.given["facts"].job.result.get("names", {}) if "facts" in self.given else {}
+        return [(code, names.get(code, "")) for code in codes]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ CONFIG = "config.toml"
 DECISIONS = "decisions"  # folder of the decisions of a run that is updated with longer tables
 PICKS = "picks.html"  # the picks of a selection that continues the run
 REPORT = "report.html"
+SHEETS = "funds"  # folder of the fact sheets of these picks
 SUMMARY = "summary.json"
 ProgressCallback = Callable[[int, int, str], object]
 """Called with the number of steps done, the number of all steps, and the name of the last step."""

@@ -62,6 +62,18 @@ function minutes(seconds) {
   return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
+// A file that misses its place must not replace the page.
+for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
+
+// Take a file that is dropped on an area, and show it on a box.
+function catchDrops(area, box, take) {
+  for (const name of ["dragover", "dragleave", "drop"])
+    area.addEventListener(name, (event) => {
+      box.classList.toggle("over", name === "dragover");
+      if (name === "drop" && event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
+    });
+}
+
 // A table: dropped on the page, or chosen.
 for (const input of document.querySelectorAll("[data-send]")) {
   const box = input.closest(".drop");
@@ -70,7 +82,8 @@ for (const input of document.querySelectorAll("[data-send]")) {
     attempt(alertBox, input, async () => {
       status.textContent = `Sending ${file.name}…`;
       try {
-        go((await send(input.dataset.send, file, Number(input.dataset.largest))).go);
+        const sent = await send(input.dataset.send, file, Number(input.dataset.largest));
+        go(input.dataset.then ? `${input.dataset.then}?table=${sent.name}` : sent.go);
       } catch (error) {
         status.textContent = "";
         input.value = "";
@@ -78,12 +91,7 @@ for (const input of document.querySelectorAll("[data-send]")) {
       }
     });
   input.addEventListener("change", () => input.files.length && take(input.files[0]));
-  for (const name of ["dragover", "dragleave", "drop"])
-    document.addEventListener(name, (event) => {
-      event.preventDefault();
-      box.classList.toggle("over", name === "dragover");
-      if (name === "drop" && event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
-    });
+  catchDrops(document, box, take);
 }
 
 // A job: its progress, and the page again when it is over.
@@ -116,17 +124,18 @@ for (const box of document.querySelectorAll("[data-given]")) {
     status.textContent = over.message || over.told;
     status.classList.toggle("failure", Boolean(over.message));
   };
-  const give = () =>
+  const give = (file) =>
     attempt(status, input, async () => {
       status.classList.remove("failure");
-      if (input.files.length) {
+      if (file) {
         status.textContent = "Sending…";
-        name = (await send(kind, input.files[0], Number(input.dataset.largest))).name;
+        name = (await send(kind, file, Number(input.dataset.largest))).name;
       }
       remove.hidden = false;
       await look((await post(`tables/${table}/${kind}`, { file: name, column: column?.value ?? "" })).job);
     });
-  input.addEventListener("change", give);
+  catchDrops(box, box, give);
+  input.addEventListener("change", () => give(input.files[0]));
   column?.addEventListener("change", () => !remove.hidden && give());
   remove.addEventListener("click", () =>
     attempt(status, remove, async () => {
@@ -149,11 +158,35 @@ document.getElementById("settings")?.addEventListener("submit", (event) => {
   });
 });
 
-for (const form of document.querySelectorAll("[data-pick]"))
+// Funds to choose: the table, what is held, and cash.
+for (const form of document.querySelectorAll("[data-choose]")) {
+  const [table, cash, held] = ["#pick-table", "#cash", "[data-holdings]"].map((part) => form.querySelector(part));
+  if (!table) continue;
+  const [input, status, remove] = ["input", ".status", ".remove"].map((part) => held.querySelector(part));
+  const tell = async (what, more) => {
+    go((await post(`${form.dataset.choose}/${what}`, { table: table.value, cash: cash.value, ...more })).go);
+  };
+  const look = (control, find) => attempt(form.querySelector(".alert"), control, async () => tell("holdings", await find()));
+  const take = async (file) => {
+    status.textContent = "Sending…";
+    await look(input, async () => ({ file: (await send("holdings", file, Number(input.dataset.largest))).name }));
+    status.textContent = "";
+  };
+  catchDrops(form, held, take);
+  input.addEventListener("change", () => input.files.length && take(input.files[0]));
+  table.addEventListener("change", () => remove && look(table, async () => ({})));
+  remove?.addEventListener("click", () => look(remove, async () => ({ file: "" })));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(form.querySelector(".alert"), event.submitter, () => tell("pick"));
+  });
+}
+
+for (const form of document.querySelectorAll("[data-sheet]"))
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(form.querySelector(".alert"), event.submitter, async () => {
-      go((await post(form.dataset.pick, { table: form.querySelector("select").value })).go);
+      go((await post(form.dataset.sheet, { fund: form.querySelector("input").value })).go);
     });
   });
 
@@ -179,8 +212,11 @@ for (const button of document.querySelectorAll("[data-export]"))
 
 document.getElementById("quit").addEventListener("click", (event) =>
   attempt(alertBox, event.target, async () => {
-    if (document.querySelector("[data-job]") && !confirm("A run is in progress. End it and quit?")) return;
-    await post("quit");
+    const { active } = await post("quit");
+    if (active) {
+      if (!confirm("A run is in progress. End it and quit?")) return;
+      await post("quit", { sure: true });
+    }
     const [farewell] = [document.createElement("p")];
     farewell.textContent = "The app has ended. You can close this page.";
     document.getElementById("main").replaceChildren(farewell);

@@ -283,9 +283,9 @@ class _Book:
             return float(wanted.sum()) + idle * scale + self._fees(wanted) - money
 
         scale = 0.0  # unless locked lots and the fees of all other sales leave nothing to invest
-        # Fees are below 10 %, so `missing` rises with the scale.
+        # Fees are below 10 %, so `missing` rises with the scale. Without fees, rounding may keep it below 0.
         if missing(0.0) < 0.0:
-            scale = brentq(missing, 0.0, money, xtol=1e-12, rtol=1e-15)
+            scale = money if missing(money) < 0.0 else brentq(missing, 0.0, money, xtol=1e-12, rtol=1e-15)
         return np.asarray(np.maximum(self.weights * scale, self.least))
 
     def _fees(self, wanted: Array) -> float:

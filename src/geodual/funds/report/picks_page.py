@@ -20,7 +20,7 @@ from ..evaluation.case import INDEX, PickCase
 from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
 from ..language import current_language, phrase, reword, say, say_all
-from ..run import REPORT
+from ..run import REPORT, SHEETS
 from ..sources.reading.fund_facts import take_facts
 from .committee import (
     Answer,
@@ -63,7 +63,6 @@ from .wording import (
     span_days,
 )
 
-SHEETS = "funds"  # the folder of the fact sheets beside the page
 _LONGEST = 30  # letters of a name in the list of what to buy
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
@@ -167,11 +166,16 @@ def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
     risk_free = 0.0 if selection.case is None else selection.case.risk_free
     facts, addresses, factors = take_facts(selection.facts), {}, DayFactors(panel)
     for fund in selection.picks["fund"]:
-        addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
+        addresses[fund] = sheet_address(fund)
         index = selection.levels.get(fund)
         tables = make_tables(panel, fund, index, facts, None, risk_free, factors)
         FundSheet(**tables).to_html(folder / addresses[fund], language=current_language())
     return addresses
+
+
+def sheet_address(code: str) -> str:
+    """Return the address of the fact sheet of a pick, as seen from the page."""
+    return f"{SHEETS}/{_file_name(code)}"
 
 
 def _file_name(code: str) -> str:

@@ -140,7 +140,7 @@ class Sweep:
         best = self.table.to_dict("records")[self.best]
         study, trials = self.studies[self.best], int(best["trials"])
         name = f"{describe(self.settings[self.best])} with {forecaster_label(best['forecaster'])}"
-        tried = f"{count_things(trials, 'trial')} in {count_things(len(self), 'setting')}"
+        tried = f"{count_things(trials, '{n} trial', '{n} trials')} in {count_things(len(self), '{n} setting', '{n} settings')}"
         terms = count_terms(int(best["n"]), study.config.frequency)
         luck = format_percent(best["overfitting"], 0)
         return (
