@@ -98,7 +98,7 @@ def summary(results: Results) -> str:
     meaning = (
         f"RMSE divided by that of {study.reference} (geometric mean)"
         if study.regression
-        else "mean accuracy in per cent"
+        else "mean accuracy in percent"
     )
     head = (
         f"{results.title}: {len(results.sets)} sets. Mean rank of {len(study.ranked)} methods (1 is best), "
@@ -142,5 +142,5 @@ def scores(results: Results) -> str:
         [name, *(f"{value:.3f}" if regression else f"{value:.1f}" for value in row)]
         for name, row in zip(results.sets, values, strict=True)
     ]
-    meaning = "RMSE over the standard deviation of the target" if regression else "accuracy in per cent"
+    meaning = "RMSE over the standard deviation of the target" if regression else "accuracy in percent"
     return f"{results.title}: {meaning}\n\n" + format_table(["set", *results.study.methods], rows)

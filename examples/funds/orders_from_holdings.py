@@ -65,7 +65,7 @@ ax.barh(places - 0.2, 100.0 * table["weight_after"], 0.36, color="#0072B2", labe
 ax.set_yticks(
     places, [f"{fund}: {action}" for fund, action in zip(table["fund"], table["action"], strict=True)]
 )
-ax.set(title="Weights before and after the orders", xlabel="per cent of the money")
+ax.set(title="Weights before and after the orders", xlabel="percent of the money")
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

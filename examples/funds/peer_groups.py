@@ -47,7 +47,7 @@ figure, ax = plt.subplots(figsize=(8.0, 3.4), layout="constrained")
 for (label, share), color in zip(shares.items(), ("#D55E00", "#0072B2"), strict=True):
     ax.plot(share.index, 100.0 * share, "o-", color=color, label=label)
 ax.axhline(100.0 * (types == "bond").mean(), color="0.4", linestyle="--", label="in the universe")
-ax.set(title="Bond funds among the ten picks", ylabel="per cent", ylim=(-3, 103))
+ax.set(title="Bond funds among the ten picks", ylabel="percent", ylim=(-3, 103))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -46,7 +46,7 @@ for shift, (name, persistence), color in zip((-0.2, 0.2), found.items(), ("0.6",
     years.plot(persistence.years["rank_correlation"], "o-", color=color, label=name)
 quartiles.axhline(25.0, color="black", linestyle=":", linewidth=1.0)
 quartiles.set_xticks(range(5), ["best", "second", "third", "worst", "closed"])
-quartiles.set(title="The best quartile, one year later", ylabel="per cent")
+quartiles.set(title="The best quartile, one year later", ylabel="percent")
 quartiles.legend(frameon=False)
 years.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
 years.set(title="Rank correlation with the year before", ylim=(-1.0, 1.0))
