@@ -116,9 +116,10 @@ def look_at_facts(progress: ProgressCallback, facts: File, codes: list[str]) -> 
     known = open_file(funds.read_facts, facts).table
     ours = known.loc[known.index.isin(codes)]
     if ours.empty:
+        counted = count_things(len(known), "{n} fund", "{n} funds")
         raise DataError(
-            f"{facts[1]}: it has {count_things(len(known), '{n} fund', '{n} funds')}, and none is in the table. Give facts "
-            f"with the codes of the table, such as {codes[0]}."
+            f"{facts[1]}: it has {counted}, and none is in the table. Give facts with the codes of the table, "
+            f"such as {codes[0]}."
         )
     columns = [name.replace("_", " ") for name in ours.columns if ours[name].notna().any()]
     types = ours["type"].dropna().unique().tolist()
@@ -149,7 +150,8 @@ def look_at_holdings(progress: ProgressCallback, folder: str, inputs: Result, ho
     facts, nav = ours.known_facts(), keep_trading_days(ours.panel()).nav
     position = value_holdings(mine, nav, make_fee_rules(config, facts), config.min_holding)
     rows = [*_unknown_lots(mine, position), *_closed_funds(position), *_known_lots(position, config)]
-    held = f"{count_things(len(mine.lots), '{n} lot', '{n} lots')} of {count_things(mine.lots['code'].nunique(), '{n} fund', '{n} funds')}"
+    lots = _count_lots(len(mine.lots))
+    held = f"{lots} of {count_things(mine.lots['code'].nunique(), '{n} fund', '{n} funds')}"
     worth = format_two(position.lots["value"].sum())
     return {
         "told": f"{held}. What can be sold is worth {worth} at the last values, {format_day(nav.index[-1])}.",
@@ -182,20 +184,20 @@ def _known_lots(position: Position, config: StudyConfig) -> list[list[Any]]:
     return rows
 
 
+def _count_lots(n: int) -> str:
+    return count_things(n, "{n} lot", "{n} lots")
+
+
 def _cautions(position: Position, config: StudyConfig) -> list[str]:
     """Return what may change the orders, besides funds that are not in the table."""
     locked, undated = int(position.lots["locked"].sum()), int(position.lots["bought"].isna().sum())
     told = []
     if locked:
         least = count_things(config.min_holding, "{n} day", "{n} days")
-        told.append(
-            f"{count_things(locked, '{n} lot', '{n} lots')} cannot be sold yet: the run holds funds for {least}."
-        )
+        told.append(f"{_count_lots(locked)} cannot be sold yet: the run holds funds for {least}.")
     if len(position.closed):
         closed = ", ".join(position.closed.index)
         told.append(f"Without a value for more than ten days, and so in no order: {closed}.")
     if undated:
-        told.append(
-            f"{count_things(undated, '{n} lot', '{n} lots')} without a day of purchase, which counts as long ago."
-        )
+        told.append(f"{_count_lots(undated)} without a day of purchase, which counts as long ago.")
     return told

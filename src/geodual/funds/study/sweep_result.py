@@ -23,7 +23,6 @@ from ..report.headline import LEVEL
 from ..report.wording import (
     PERIOD_PHRASES,
     count_terms,
-    count_things,
     format_equal_p,
     format_number,
     format_percent,
@@ -140,7 +139,7 @@ class Sweep:
         best = self.table.to_dict("records")[self.best]
         study, trials = self.studies[self.best], int(best["trials"])
         name = f"{describe(self.settings[self.best])} with {forecaster_label(best['forecaster'])}"
-        tried = f"{count_things(trials, '{n} trial', '{n} trials')} in {count_things(len(self), '{n} setting', '{n} settings')}"
+        tried = f"{_count(trials, 'trial')} in {_count(len(self), 'setting')}"
         terms = count_terms(int(best["n"]), study.config.frequency)
         luck = format_percent(best["overfitting"], 0)
         return (
@@ -177,6 +176,10 @@ def _row(settings: Mapping[str, Any], study: Study) -> dict[str, Any]:
         "trials": study.n_choices(period),
         "overfitting": study.overfitting_probability,
     }
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
 def _verdict(best: Mapping[Any, Any]) -> str:
