@@ -118,8 +118,8 @@ def look_at_facts(progress: ProgressCallback, facts: File, codes: list[str]) -> 
     if ours.empty:
         counted = count_things(len(known), "{n} fund", "{n} funds")
         raise DataError(
-            f"{facts[1]}: it has {counted}, and none is in the table. Give facts with the codes of the table, "
-            f"such as {codes[0]}."
+            f"{facts[1]}: it has {counted}, and none is in the table. Give facts with the codes of the "
+            f"table, such as {codes[0]}."
         )
     columns = [name.replace("_", " ") for name in ours.columns if ours[name].notna().any()]
     types = ours["type"].dropna().unique().tolist()

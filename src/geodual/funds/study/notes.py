@@ -44,12 +44,12 @@ _OFF_CALENDAR = {
 # What the learners of `geodual.metric` warn of; decisions have it among their notes.
 WARNINGS = phrases(
     "{name} stopped at a relative duality gap of {gap} after {n} iterations; {advice}.",
-    "LMNN stopped after {n} iterations at an objective of {gap}. It can fall by at most {rest}; {advice}.",
+    "LMNN stopped after {n} iterations at an objective of {gap}. It can decrease by at most {rest}; {advice}.",
     "raise `max_iter` or `tol`",
-    "the updates left the positive definite matrices, so give a smaller `step`",
+    "the updates left the positive definite matrices, so choose a smaller `step`",
     "rounding errors allow no better result, so standardize the features or raise `tol`",
     "this happens with clusters that are far apart; a smaller `tol` may help",
-    "{n} sample(s) have a copy in another class. No metric can tell them apart, so their pairs do not affect "
+    "{n} sample(s) have a copy in another class. No metric can separate them, so their pairs do not affect "
     "the result; check `y`.",
     "More than {n} % of the pairs have distance zero, so the upper bound for similar pairs is the smallest "
     "positive squared distance, {bound}. Give `bounds` to choose another.",
