@@ -277,7 +277,7 @@ def _mean_squared_distance(Z: Array, indices: Indices, weight: Array) -> float:
     if mean == 0.0:
         raise ValueError("All samples to compare are equal, so there is no distance to learn; check them.")
     if not _SMALLEST < mean < _LARGEST:
-        raise ValueError("The samples are too near or too far apart to square distances; scale the features.")
+        raise ValueError("Samples are too close or too far apart to square distances; scale the features.")
     return mean
 
 

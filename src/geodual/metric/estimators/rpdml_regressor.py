@@ -485,7 +485,7 @@ def _graded_bounds(Z: Array, ranks: Array, indices: Indices, weight: Array) -> t
     """
     mean = float(np.average(pair_distances(Z, indices), weights=weight))
     if not _SMALLEST < mean < _LARGEST:
-        raise ValueError("The samples are too near or too far apart to square distances; scale the features.")
+        raise ValueError("Samples are too close or too far apart to square distances; scale the features.")
     grades = ((ranks[indices[:, 0]] - ranks[indices[:, 1]]) ** 2).sum(axis=1)
     mean_grade = float(np.average(grades, weights=weight))
     return grades * (mean / mean_grade if mean_grade > 0.0 else 0.0), mean
