@@ -172,6 +172,18 @@ def test_warnings_of_learners_and_labels_of_metrics_are_in_chinese():
     assert set(STORED) >= WARNINGS
 
 
+def test_learners_word_their_warnings_as_the_notes_know_them():
+    texts = [
+        node.value
+        for path in (FUNDS.parent / "metric").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    for warning in WARNINGS:
+        for fixed, *_ in Formatter().parse(warning):
+            assert any(fixed in text for text in texts), warning
+
+
 @pytest.fixture(scope="module")
 def facts(broken):
     codes = broken.nav.columns[:-1]

@@ -44,7 +44,8 @@ _OFF_CALENDAR = {
 # What the learners of `geodual.metric` warn of; decisions have it among their notes.
 WARNINGS = phrases(
     "{name} stopped at a relative duality gap of {gap} after {n} iterations; {advice}.",
-    "LMNN stopped after {n} iterations at an objective of {gap}. It can decrease by at most {rest}; {advice}.",
+    "LMNN stopped after {n} iterations at an objective of {gap}. It can decrease by at most {rest}; "
+    "{advice}.",
     "raise `max_iter` or `tol`",
     "the updates left the positive definite matrices, so choose a smaller `step`",
     "rounding errors allow no better result, so standardize the features or raise `tol`",
