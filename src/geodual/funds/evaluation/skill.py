@@ -58,6 +58,8 @@ class AgainstBaseline:
         Two-sided p-value of the difference, corrected for the choice of both; NaN if it cannot be known.
     n : int
         Number of rebalance days on which both have an IC.
+    n_shared : int
+        Number of those on which all have one, and the best were chosen.
     """
 
     learned: str
@@ -69,6 +71,7 @@ class AgainstBaseline:
     high: float
     p: float
     n: int
+    n_shared: int
 
 
 def learned_names(config: StudyConfig) -> tuple[str, ...]:
@@ -152,6 +155,7 @@ def choose_rivals(
         baseline_ic=float(both["baseline"]),
         **row,
         n=int(compared["n"][best, rival]),
+        n_shared=len(days),
     )
 
 

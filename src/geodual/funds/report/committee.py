@@ -66,7 +66,10 @@ class Answer:
 def answer_all(selection: SelectionTables, case: PickCase) -> list[Answer]:
     """Return the seven answers in order; the first names the funds to buy."""
     return [
-        Answer(say("What to buy?"), *_say_what(selection, case)),
+        Answer(
+            say("What to buy?" if selection.orders is None else "What to buy and sell?"),
+            *_say_what(selection, case),
+        ),
         Answer(say("Why?"), *_say_why(selection, case)),
         Answer(say("After fees, what did it earn?"), *_say_earned(case)),
         Answer(say("At what risk?"), *_say_risk(case)),

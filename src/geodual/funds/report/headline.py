@@ -148,11 +148,14 @@ def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
     }
     # A baseline over 12 months has an IC on fewer days.
     fewer = rivals.n < int(study.table()["n"][period, rivals.learned])
+    shared = count_terms(rivals.n_shared, study.config.frequency)
+    chosen = say(_CHOSEN, terms=shared) if rivals.n_shared < rivals.n else ""
     if rivals.difference >= 0.0:
-        return say_all(sentence, say(_ABOVE[fewer], **told, own=own, mean=mean))
+        return say_all(sentence, say(_ABOVE[fewer], **told, own=own, mean=mean), chosen)
     told |= {"period": say(PERIOD_PHRASES[period]), "mean": mean}
     return say_all(
         say(_BELOW[fewer], **told),
+        chosen,
         say(
             "This is {lead} above {forecaster}, the best of what was learned: {verdict}. Without the "
             "baselines: {sentence}",
@@ -177,6 +180,10 @@ _BELOW = {
         "{terms} that both have."
     ),
 }
+
+
+# Another baseline may have a higher mean IC over fewer days.
+_CHOSEN = phrase("The best is chosen over the {terms} that all of them have.")
 
 
 def _judge_baseline(rivals: AgainstBaseline) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..evaluation.case import INDEX, PickCase
+from ..evaluation.orders import Orders
 from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
 from ..language import current_language, phrase, reword, say, say_all
@@ -52,6 +53,7 @@ from .wording import (
     PARTS,
     SHARES,
     UNITS,
+    count_things,
     format_day,
     format_number,
     format_percent,
@@ -214,13 +216,28 @@ def _answer(answer: Answer, more: str = "") -> str:
 
 
 def _list_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> str:
-    """Return the picks in one line, by name or code, each with a link to its fact sheet."""
+    """Return the picks in one line, by name or code, each with a link to its fact sheet; then the orders."""
     names = _texts(selection.picks, "name")
     shown = [
         _fund_link(fund, _cut(name or fund), addresses)
         for fund, name in zip(selection.picks["fund"], names, strict=True)
     ]
-    return say(": {funds}.", funds=say(", ").join(shown)) if shown else ""
+    comma = say(", ")
+    listed = [f'<span class="pick">{link}{comma.rstrip()}</span>' for link in shown[:-1]] + shown[-1:]
+    gap = " " if comma.endswith(" ") else ""
+    picks = say(": {funds}.", funds=gap.join(listed)) if shown else ""
+    return picks if selection.orders is None else f"{picks} {escape(_count_orders(selection.orders))}"
+
+
+def _count_orders(orders: Orders) -> str:
+    counts = orders.table["action"].value_counts()
+    sales, purchases = int(counts.get("sell", 0)), int(counts.get("buy", 0))
+    return say(
+        "To get there: {sales} and {purchases} for {fees} in fees, see the orders below.",
+        sales=count_things(sales, "{n} sale", "{n} sales"),
+        purchases=count_things(purchases, "{n} purchase", "{n} purchases"),
+        fees=format_two(orders.fees),
+    )
 
 
 def _cut(name: str) -> str:
