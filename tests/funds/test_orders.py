@@ -258,6 +258,10 @@ def test_orders_stand_on_the_page_and_in_the_workbook(universe, tmp_path):
     assert "<b>X</b>" not in page
     assert "<i>" not in page.split("</style>")[1]
     assert "Doing nothing" in page
+    made = found.orders.table["action"].value_counts()
+    sales, purchases = made["sell"], made["buy"]
+    assert f"To get there: {sales} sales and {purchases} purchases" in page
+    assert "What to buy and sell?" in page
     book = openpyxl.load_workbook(found.to_excel(tmp_path / "picks.xlsx"))
     rows = list(book["Orders"].values)
     assert len(rows) == 1 + len(found.orders.table)
