@@ -129,7 +129,8 @@ class StudyConfig:
     settlement_lag : tuple of str
         Further trading days that orders take, by type of fund, such as QDII:2.
     execution_lag : int
-        Trading days from a decision to its execution: 0 in the paper, 1 in practice.
+        Trading days from a decision to its execution: 0 in the paper, 1 in practice. On a weekly or monthly
+        table it counts rows.
     risk_free : float or str
         Risk-free rate per year, such as 0.06 for 6 %, or the path of a table with a column of days and one of
         such rates, each of which holds until the next. Sharpe and Sortino ratios and alphas are measured

@@ -14,14 +14,20 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
+from ..calendar import rows_in, rows_per_year
 from .market import FeeRules, Market
 
 COLUMNS = ("decided", "day", "fund", "side", "price", "units", "value", "fee")
-WAIT = 10  # rows that an order waits for a value of its fund before it is canceled
+WAIT = 10  # trading days that an order waits for a value of its fund before it is canceled
 _ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
 _NOTHING = 1e-15  # share of the equity below which an order is rounding
 _ROUNDING = 1e-12  # relative lack of money that is rounding
 _OVER_ONE = 1e-9  # by which rounding may push a sum of weights beyond one
+
+
+def rows_waited(days: pd.Index) -> int:
+    """Return the rows that an order waits: ten trading days, and at least one row."""
+    return rows_in(WAIT, rows_per_year(days), 1)
 
 
 class Fills:
@@ -347,7 +353,7 @@ def run_ledger(
     *,
     fees: FeeRules | None = None,
     execution_lag: int = 0,
-    wait: int = WAIT,
+    wait: int | None = None,
 ) -> Ledger:
     """Keep the books of a portfolio that is brought to target weights on some days and drifts between them.
 
@@ -372,8 +378,8 @@ def run_ledger(
         What trades cost; nothing by default.
     execution_lag : int
         Rows from a decision to its execution. A decision whose execution lies after the last row is left out.
-    wait : int
-        Rows that an order may wait.
+    wait : int, optional
+        Rows that an order may wait; by default those of ten trading days, and at least one.
 
     Returns
     -------
@@ -392,6 +398,7 @@ def run_ledger(
             "early enough before the last row of `nav`."
         )
     market = Market(nav.loc[:, wanted.columns], fees or FeeRules())
+    wait = rows_waited(nav.index) if wait is None else wait
     books, records = keep_books(market, rows, wanted.to_numpy(), pd.DatetimeIndex(wanted.index), wait)
     days = nav.index[rows[0] :]
     return Ledger(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ..calendar import DAYS_PER_YEAR, row_name, rows_in, rows_per_year
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
@@ -23,10 +24,10 @@ from .look_back import LookBack
 _COVERAGE = 0.90  # warn below this share of known factors
 _LEVEL = 0.05  # of significance
 _UNFILLED = 0.001  # tell of purchases above this weight that were not made
-_WEEK = 5  # rows
+_WEEK = 5  # trading days
 # Words of the reasons why a fund is left out, and how a reader is told of them.
 _TOLD = {
-    "no change in": "their values had not changed for 20 days and more while other funds moved",
+    "no change in": "their values had not changed for a month and more while other funds moved",
     "another share class": "another share class of the same fund stands for them",
 }
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
@@ -73,7 +74,7 @@ def note_rows(panel: Panel, observations: Observations, config: StudyConfig, row
     """Return notes on rows that are no trading days, and on rebalance days without a decision."""
     last = observations.panel.nav.index[-1]
     stray = int((panel.nav.index <= last).sum()) - len(observations.panel.nav)
-    notes = []
+    notes = _note_windows(observations)
     if stray:
         are = "1 row is" if stray == 1 else f"{stray} rows are"
         notes.append(
@@ -81,6 +82,18 @@ def note_rows(panel: Panel, observations: Observations, config: StudyConfig, row
             "nothing is traded on such a day."
         )
     return notes + _note_skipped(skipped_days(observations, config, rows))
+
+
+def _note_windows(observations: Observations) -> list[str]:
+    """Return a note on the windows of the factors if the table is not daily."""
+    factors = observations.factors
+    if factors.rows_per_year == DAYS_PER_YEAR:
+        return []
+    row = row_name(factors.rows_per_year)
+    return [
+        f"The table has a row per {row}, so {len(factors.columns)} factors are computed: "
+        f"{factors.describe()}. Their names count trading days. The execution lag counts rows."
+    ]
 
 
 def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
@@ -212,7 +225,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
     notes, last = [], nav.index[-1]
     if last < asked.normalize():
         notes.append(f"The data have no row on {asked.date()}; {last.date()}, the last before it, is used.")
-    recent = nav.iloc[-1 - _WEEK : -1].notna().any()
+    recent = nav.iloc[-1 - rows_in(_WEEK, rows_per_year(nav.index), 1) : -1].notna().any()
     missing = int((recent & nav.iloc[-1].isna()).sum())
     if missing > _MISSING * recent.sum():
         notes.append(
