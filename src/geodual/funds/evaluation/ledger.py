@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
@@ -181,6 +180,7 @@ class Books:
         filled, waiting = np.zeros(len(wanted)), np.minimum(wanted, 0.0)
         cash, at = np.nan, row
         while True:
+            waiting = self._close_unsold(row, at, waiting, decided)
             self._advance(at)
             due = self._fill_rows(row, at, stop) == at
             self._trade(at, np.where(due, np.minimum(waiting, 0.0), 0.0), weights, decided)
@@ -193,7 +193,7 @@ class Books:
             at = self._next_event(row, at, stop, waiting)
             if at >= stop:
                 break
-        self._close_unsold(row, stop, waiting < 0.0, decided)
+        self._close_unsold(row, stop, waiting, decided)
         self._advance(stop)
         fees = self.fills.fees_from(n_before)
         change = (held + filled) / (before - fees) - held / before
@@ -293,12 +293,17 @@ class Books:
         for fund in np.flatnonzero(gone).tolist():
             self._pay_out(fund, int(self._market.last[row, fund]), decided)
 
-    def _close_unsold(self, row: int, stop: int, unsold: NDArray[np.bool_], decided: pd.Timestamp) -> None:
-        """Turn funds to cash whose sale has waited in vain until the end of the wait."""
-        for fund in np.flatnonzero(unsold).tolist():
-            end = row + int(self._delay[fund]) + self._wait
-            if end < stop:
-                self._pay_out(fund, int(self._market.last[end, fund]), decided)
+    def _close_unsold(self, row: int, stop: int, waiting: Array, decided: pd.Timestamp) -> Array:
+        """Turn funds to cash whose sale has waited in vain; return the orders that still wait.
+
+        Each is paid out at the end of its wait: a value that it publishes after that day does not count.
+        """
+        ends = row + self._delay + self._wait
+        closed = (waiting < 0.0) & (ends < stop)
+        for fund in sorted(np.flatnonzero(closed).tolist(), key=lambda each: int(ends[each])):
+            self._advance(int(ends[fund]))
+            self._pay_out(fund, int(self._market.last[ends[fund], fund]), decided)
+        return np.where(closed, 0.0, waiting)
 
     def _pay_out(self, fund: int, last: int, decided: pd.Timestamp) -> None:
         closed = np.array([fund])
