@@ -1,6 +1,6 @@
 """The ledger against one from outside: a loop over days in plain Python, with waiting orders and fees by lot.
 
-The outside ledger knows nothing of geodual. It keeps cash and lots in lists, writes the orders of a rebalance,
+The outside ledger knows nothing of geodual. It keeps cash and lots in lists, writes the orders of a rebalance
 and looks every day which of them can be filled: an order waits until its fund has a value.
 """
 

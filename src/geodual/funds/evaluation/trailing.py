@@ -39,11 +39,12 @@ def values_on(nav: pd.DataFrame, days: Iterable[pd.Timestamp]) -> pd.DataFrame:
         rows = pd.DatetimeIndex(nav.index).get_indexer(asked, method="nearest", tolerance=reach + _DAY)
         nearest = np.where((rows >= 0)[:, None], nav.to_numpy(float)[rows], np.nan)
         return pd.DataFrame(nearest, asked, nav.columns)
-    near = [nav.loc[(nav.index > day - _NEAR) & (nav.index <= day)] for day in asked]
-    values = [part.ffill().iloc[-1].to_numpy(float) if len(part) else np.nan for part in near]
-    return pd.DataFrame(
-        [np.broadcast_to(row, nav.shape[1]) for row in values], asked, nav.columns, dtype=float
-    )
+    values = np.full((len(asked), nav.shape[1]), np.nan)
+    for row, day in zip(values, asked, strict=True):
+        near = nav.loc[(nav.index > day - _NEAR) & (nav.index <= day)]
+        if len(near):
+            row[:] = near.ffill().iloc[-1].to_numpy(float)
+    return pd.DataFrame(values, asked, nav.columns)
 
 
 def trailing_returns(

@@ -108,8 +108,11 @@ def _fill_windowed(values: Array, nav: Array, rows: Indices, factors: FactorSet)
 
 
 def _fill_recursive(values: Array, nav: Array, rows: Indices, factors: FactorSet) -> None:
+    columns = _columns(factors, RecursiveFactor)
+    if not columns:
+        return
     history = GaplessHistory(nav, rows)
-    for at, factor, w in _columns(factors, RecursiveFactor):
+    for at, factor, w in columns:
         values[at] = factor.measure(history, w)
 
 
