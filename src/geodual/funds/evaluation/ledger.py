@@ -301,8 +301,10 @@ class Books:
         ends = row + self._delay + self._wait
         closed = (waiting < 0.0) & (ends < stop)
         for fund in sorted(np.flatnonzero(closed).tolist(), key=lambda each: int(ends[each])):
-            self._advance(int(ends[fund]))
-            self._pay_out(fund, int(self._market.last[ends[fund], fund]), decided)
+            last = int(self._market.last[ends[fund], fund])
+            if last > self._row:  # it had other values on the way
+                self._advance(int(ends[fund]))
+            self._pay_out(fund, last, decided)
         return np.where(closed, 0.0, waiting)
 
     def _pay_out(self, fund: int, last: int, decided: pd.Timestamp) -> None:

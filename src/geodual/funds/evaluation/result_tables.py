@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from geodual.arrays import Array
 
 from ..config import StudyConfig
 from ..decisions.decision import Decision
@@ -34,16 +33,29 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
     return _by_fund(decisions, forecast=[each.forecast for each in decisions], realized=earned)
 
 
-def _by_fund(decided: Sequence[Decision] | Sequence[Picks], **columns: Sequence[Array]) -> pd.DataFrame:
-    """Return one row per decision and fund: date, forecaster, fund, and columns of numbers.
+def _by_fund(
+    decided: Sequence[Decision] | Sequence[Picks], times: Sequence[int] = (), **columns: Sequence[Any]
+) -> pd.DataFrame:
+    """Return one row per decision and fund: date, forecaster, fund, and more columns.
 
     One table per decision, joined afterwards, would take ten times as long.
+
+    Parameters
+    ----------
+    decided : sequence of Decision or of Picks
+        At least one.
+    times : sequence of int
+        Rows per fund of each; by default one.
+    **columns
+        Arrays of each.
     """
-    sizes = [len(each.funds) for each in decided]
+    of_each = [each.funds.to_numpy() for each in decided]
+    funds = [np.repeat(own, n) for own, n in zip(of_each, times or [1] * len(of_each), strict=True)]
+    sizes = [len(own) for own in funds]
     labels = {
         "date": pd.DatetimeIndex([each.day for each in decided]).repeat(sizes),
         "forecaster": pd.Index([each.forecaster for each in decided], dtype=str).repeat(sizes),
-        "fund": pd.Index(np.concatenate([each.funds.to_numpy() for each in decided]), dtype=str),
+        "fund": pd.Index(np.concatenate(funds), dtype=str),
     }
     return pd.DataFrame(labels | {name: np.concatenate(parts) for name, parts in columns.items()})
 
@@ -88,20 +100,13 @@ def holdings_table(
 
 def neighbors_table(picked: Sequence[Picks]) -> pd.DataFrame:
     """Return one row per pick and neighbor: date, forecaster, fund, neighbor, distance, earned."""
-    tables = [
-        pd.DataFrame(
-            {
-                "date": picks.day,
-                "forecaster": picks.forecaster,
-                "fund": np.repeat(picks.funds.to_numpy(), picks.neighbors.shape[1]),
-                "neighbor": picks.neighbors.ravel(),
-                "distance": picks.distances.ravel(),
-                "earned": picks.returns.ravel(),
-            }
-        )
-        for picks in picked
-    ]
-    return pd.concat(tables, ignore_index=True)
+    return _by_fund(
+        picked,
+        [picks.neighbors.shape[1] for picks in picked],
+        neighbor=[picks.neighbors.ravel() for picks in picked],
+        distance=[picks.distances.ravel() for picks in picked],
+        earned=[picks.returns.ravel() for picks in picked],
+    )
 
 
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
