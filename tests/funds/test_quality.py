@@ -158,8 +158,14 @@ def test_a_hole_in_the_calendar_is_found_and_a_holiday_is_not() -> None:
 def test_weekly_rows_are_not_taken_for_days() -> None:
     nav = clean_table()
     weekly = nav.set_axis(pd.date_range("2005-01-07", periods=N_DAYS, freq="7D", name="date"))
-    (finding,) = found(weekly, "calendar")
-    assert "7 days apart" in finding.message
+    assert not found(weekly, "calendar")
+    assert not found(weekly, "gap")
+    (finding,) = found(weekly, "sparse-rows")
+    assert "a row per week" in finding.message
+    assert not finding.matters
+    (finding,) = found(weekly.drop(weekly.index[50:52]), "calendar")
+    assert finding.matters
+    assert "21 days" in finding.message
 
 
 def test_a_table_of_all_days_has_weekends_and_days_on_which_nothing_moves() -> None:

@@ -110,7 +110,8 @@ class StudyConfig:
         below a year, then nothing. QDII:7:0.02 is a rule for one type of funds. Lots are sold first in, first
         out.
     execution_lag : int
-        Trading days from a decision to its execution: 0 in the paper, 1 in practice.
+        Trading days from a decision to its execution: 0 in the paper, 1 in practice. On a weekly or monthly
+        table it counts rows.
     settlement_lag : tuple of str
         Further trading days that orders take, by type of fund, such as QDII:2.
     weights : str

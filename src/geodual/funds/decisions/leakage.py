@@ -125,6 +125,8 @@ def check_leakage(
         )
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
     known, index_days = take_facts(facts), None if index is None else read_indices(index).index
+    prepared = prepare_panel(panel, config, known, index_days)
+    factors = factors.on(prepared.nav.index)  # how far apart rows are is known on every day
     forecast = forecaster or partial(
         forecast_days,
         forecasters=resolve_compared(metrics, forecasters, config),
@@ -133,7 +135,7 @@ def check_leakage(
         facts=known,
         index_days=index_days,
     )
-    days = _decision_days(prepare_panel(panel, config, known, index_days), config, factors, known)
+    days = _decision_days(prepared, config, factors, known)
     tested = _spread(days, n_days)
     found, whole = _forecasts(send(forecast, panel), panel, tested, index_days, check_jobs(n_jobs), progress)
     checks = (

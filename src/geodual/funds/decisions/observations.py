@@ -14,7 +14,7 @@ from pandas.tseries.offsets import BDay
 from geodual.arrays import Array
 from geodual.errors import DataError
 
-from ..calendar import keep_trading_days, rebalance_days
+from ..calendar import DAYS_PER_YEAR, keep_trading_days, rebalance_days, rows_per_year
 from ..config import FREQUENCIES, StudyConfig
 from ..factors.compute import compute_columns, compute_factors
 from ..factors.factor import FactorSet
@@ -63,7 +63,7 @@ class Observations:
     ) -> None:
         self.panel, self.days, self.factors = panel, days, factors
         self.facts, self.types = facts or no_facts(), dict(types or {})
-        self._history = FundHistory(panel.nav, days)
+        self._history = FundHistory(panel.nav, days, factors.rows_per_year)
         table = compute_factors(panel, days, factors)
         grouped = self.facts if one_class and self.facts.groups else None
         needed = factors.values_needed
@@ -193,7 +193,7 @@ def observe(
     config : StudyConfig
         The settings `frequency`, `share_classes` and `relative_to`.
     factors : FactorSet
-        The factors that describe the funds.
+        The factors that describe the funds, as `FactorSet.on` returns them for these rows.
     facts : FundFacts
         Facts about the funds.
     days : DatetimeIndex, optional
@@ -326,10 +326,12 @@ def _explain_none(observations: Observations, config: StudyConfig, include_last:
     end = _first_possible_end(observations.panel.nav.index, needed, config.frequency, include_last)
     if last < end:
         missing = np.busday_count(last.date(), end.date())
+        per_year = observations.factors.rows_per_year
+        more = f", {missing} more trading days" if per_year == DAYS_PER_YEAR else ""
         return (
             f"the table ends on {last.date()}, too early for a decision. A fund needs {needed} values, "
-            f"and then one whole {config.frequency} interval to learn from: give data to about {end.date()}, "
-            f"{missing} more trading days."
+            f"and then one whole {config.frequency} interval to learn from: give data to about {end.date()}"
+            f"{more}."
         )
     enough = _enough(config)
     most = max((len(section.funds) for section in observations.sections), default=0)
@@ -349,7 +351,8 @@ def _explain_none(observations: Observations, config: StudyConfig, include_last:
 def _first_possible_end(index: pd.Index, needed: int, frequency: str, include_last: bool) -> pd.Timestamp:
     """Return the day, roughly, up to which data are needed for a first decision."""
     short = needed - len(index)
-    known = index[-1] + short * BDay() if short > 0 else index[needed - 1]
+    days = round(short * DAYS_PER_YEAR / rows_per_year(index))
+    known = index[-1] + days * BDay() if short > 0 else index[needed - 1]
     learned = (known.to_period(FREQUENCIES[frequency]) + 1).end_time.normalize()
     last_weekday = learned + BDay() - BDay()  # forward and back: a weekend goes back to its Friday
     return pd.Timestamp(last_weekday if include_last else last_weekday + BDay())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
+from ..calendar import DAYS_PER_YEAR, rows_in
 from ..config import StudyConfig
 from ..forecasters.peers import Groups, peer_groups, rows_of_groups
 from ..language import phrase
@@ -21,6 +22,7 @@ from ..sources.reading.fund_facts import FundFacts
 from ..sources.reading.quality import LONG_STALE_ROWS
 
 _SHOWN = 8  # types listed in an error
+_LEAST_STILL = 3  # equal values on weekly and monthly tables; two may be chance
 _LIMIT = 3.0  # z-scores are clipped to ±3, so that one outlier cannot dominate a distance
 
 
@@ -111,6 +113,8 @@ class FundHistory:
         NAVs, NaN where there is no value.
     days : DatetimeIndex
         The days to look at; they must be rows of `nav`.
+    per_year : int
+        Rows of the table per year.
 
     Attributes
     ----------
@@ -122,9 +126,12 @@ class FundHistory:
         Number of values up to the day.
     n_still : array of int
         Number of values since the NAV changed last, on rows on which at least half of the other funds moved.
+    stale_after : int
+        Number of values after which a fund that has not changed is not priced any more: those of a month.
     """
 
-    def __init__(self, nav: pd.DataFrame, days: pd.DatetimeIndex) -> None:
+    def __init__(self, nav: pd.DataFrame, days: pd.DatetimeIndex, per_year: int = DAYS_PER_YEAR) -> None:
+        self.stale_after = rows_in(LONG_STALE_ROWS, per_year, _LEAST_STILL)
         rows, blocks = nav.index.get_indexer(days), list(fund_blocks(nav.shape))
         lively = _lively_rows(nav, blocks)
         shape = len(rows), nav.shape[1]
@@ -255,7 +262,7 @@ def _reasons_against(day: pd.Timestamp, history: FundHistory, row: int, needed: 
         elif n_values < needed:
             why.append(phrase("{n} values, {n_needed} are needed", n=n_values, n_needed=needed))
         # Such a fund is not priced any more; its factors would say that it has no risk.
-        elif n_still >= LONG_STALE_ROWS:
+        elif n_still >= history.stale_after:
             why.append(phrase("no change in {n} values while other funds moved", n=n_still))
         else:
             why.append("")

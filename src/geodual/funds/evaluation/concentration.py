@@ -12,6 +12,7 @@ from scipy.spatial.distance import squareform
 
 from geodual.arrays import Array, Indices
 
+from ..calendar import DAYS_PER_YEAR, rows_in, rows_per_year
 from ..language import phrase
 
 # Two funds with this correlation share 81 % of their variance: holding both in place of one lowers the
@@ -20,8 +21,9 @@ TOGETHER = 0.9
 CONCENTRATION = "Concentration: "  # how a note on it begins
 _SHARE = 0.4  # of the picks; if four of ten funds are as one, the others decide little more than half
 _FEWEST = 3  # picks
-_YEAR = 252  # rows over which correlations are measured
-_ENOUGH = 60  # of these rows, on which both funds must have returns: about a quarter
+_LEAST_ROWS = 36  # of a monthly table, over which correlations are measured; else those of a year
+_ENOUGH = 60  # trading days of these on which both funds must have returns: about a quarter
+_ENOUGH_ROWS = 12  # the same for weekly and monthly tables
 
 
 def tell_concentration(
@@ -73,9 +75,11 @@ def _is_many(n: int, n_picks: int) -> bool:
 
 
 def _correlations(nav: pd.DataFrame) -> Array:
-    """Return the correlations of daily returns over the last year; 0 where they are not known."""
-    returns = nav.iloc[-_YEAR - 1 :].pct_change(fill_method=None)
-    found = returns.corr(min_periods=_ENOUGH).to_numpy(float)
+    """Return the correlations of returns over the last year; 0 where they are not known."""
+    per_year = rows_per_year(nav.index)
+    rows, enough = rows_in(DAYS_PER_YEAR, per_year, _LEAST_ROWS), rows_in(_ENOUGH, per_year, _ENOUGH_ROWS)
+    returns = nav.iloc[-rows - 1 :].pct_change(fill_method=None)
+    found = returns.corr(min_periods=enough).to_numpy(float)
     return np.where(np.isfinite(found), found, 0.0)
 
 

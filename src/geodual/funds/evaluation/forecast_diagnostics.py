@@ -12,6 +12,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
+from ..calendar import half_gap
 from ..forecasters.peers import peer_groups, rank_predictions, ranks_within
 from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarize_ic
 
@@ -215,9 +216,9 @@ def ic_decay(
     """Return how skill fades: the mean IC of the forecasts with the return over one month, two months, ….
 
     The return over m months after a decision on day d goes from the last value up to d to the last value up
-    to the day m months later. So a fund that was closed counts with its last value. A decision for which that
-    day lies after the last row is left out. So are funds without a value on day d, or without a forecast of
-    one of the forecasters.
+    to the day m months later, in a weekly or monthly table to the row nearest to it. So a fund that was
+    closed counts with its last value. A decision for which that day lies after the last row is left out. So
+    are funds without a value on day d, or without a forecast of one of the forecasters.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ def ic_decay(
         forecasts = decided.pivot(index="fund", columns="forecaster", values="forecast").dropna()
         ends = pd.DatetimeIndex([pd.Timestamp(str(day)) + pd.DateOffset(months=m) for m in (0, *months)])
         ends = ends[ends <= days[-1]]
-        rows = days.searchsorted(ends, side="right") - 1
+        rows = days.searchsorted(ends + half_gap(days), side="right") - 1
         known = filled.iloc[rows].reindex(columns=forecasts.index).to_numpy(float)
         has_value = np.isfinite(known[0])
         earned = known[1:, has_value] / known[0, has_value] - 1.0

@@ -9,19 +9,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
+from ..calendar import rows_in, rows_per_year
 from .market import FeeRules, Market
 
 COLUMNS = ("decided", "day", "fund", "side", "price", "units", "value", "fee")
-WAIT = 10  # rows that an order waits for a value of its fund before it is canceled
+WAIT = 10  # trading days that an order waits for a value of its fund before it is canceled
 _ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
 _NOTHING = 1e-15  # share of the equity below which an order is rounding
 _ROUNDING = 1e-12  # relative lack of money that is rounding
 _OVER_ONE = 1e-9  # by which rounding may push a sum of weights beyond one
+
+
+def rows_waited(days: pd.Index) -> int:
+    """Return the rows that an order waits: ten trading days, and at least one row."""
+    return rows_in(WAIT, rows_per_year(days), 1)
 
 
 class Fills:
@@ -175,6 +180,7 @@ class Books:
         filled, waiting = np.zeros(len(wanted)), np.minimum(wanted, 0.0)
         cash, at = np.nan, row
         while True:
+            waiting = self._close_unsold(row, at, waiting, decided)
             self._advance(at)
             due = self._fill_rows(row, at, stop) == at
             self._trade(at, np.where(due, np.minimum(waiting, 0.0), 0.0), weights, decided)
@@ -187,7 +193,7 @@ class Books:
             at = self._next_event(row, at, stop, waiting)
             if at >= stop:
                 break
-        self._close_unsold(row, stop, waiting < 0.0, decided)
+        self._close_unsold(row, stop, waiting, decided)
         self._advance(stop)
         fees = self.fills.fees_from(n_before)
         change = (held + filled) / (before - fees) - held / before
@@ -287,12 +293,19 @@ class Books:
         for fund in np.flatnonzero(gone).tolist():
             self._pay_out(fund, int(self._market.last[row, fund]), decided)
 
-    def _close_unsold(self, row: int, stop: int, unsold: NDArray[np.bool_], decided: pd.Timestamp) -> None:
-        """Turn funds to cash whose sale has waited in vain until the end of the wait."""
-        for fund in np.flatnonzero(unsold).tolist():
-            end = row + int(self._delay[fund]) + self._wait
-            if end < stop:
-                self._pay_out(fund, int(self._market.last[end, fund]), decided)
+    def _close_unsold(self, row: int, stop: int, waiting: Array, decided: pd.Timestamp) -> Array:
+        """Turn funds to cash whose sale has waited in vain; return the orders that still wait.
+
+        Each is paid out at the end of its wait: a value that it publishes after that day does not count.
+        """
+        ends = row + self._delay + self._wait
+        closed = (waiting < 0.0) & (ends < stop)
+        for fund in sorted(np.flatnonzero(closed).tolist(), key=lambda each: int(ends[each])):
+            last = int(self._market.last[ends[fund], fund])
+            if last > self._row:  # it had other values on the way
+                self._advance(int(ends[fund]))
+            self._pay_out(fund, last, decided)
+        return np.where(closed, 0.0, waiting)
 
     def _pay_out(self, fund: int, last: int, decided: pd.Timestamp) -> None:
         closed = np.array([fund])
@@ -347,7 +360,7 @@ def run_ledger(
     *,
     fees: FeeRules | None = None,
     execution_lag: int = 0,
-    wait: int = WAIT,
+    wait: int | None = None,
 ) -> Ledger:
     """Keep the books of a portfolio that is brought to target weights on some days and drifts between them.
 
@@ -372,8 +385,8 @@ def run_ledger(
         What trades cost; nothing by default.
     execution_lag : int
         Rows from a decision to its execution. A decision whose execution lies after the last row is left out.
-    wait : int
-        Rows that an order may wait.
+    wait : int, optional
+        Rows that an order may wait; by default those of ten trading days, and at least one.
 
     Returns
     -------
@@ -392,6 +405,7 @@ def run_ledger(
             "early enough before the last row of `nav`."
         )
     market = Market(nav.loc[:, wanted.columns], fees or FeeRules())
+    wait = rows_waited(nav.index) if wait is None else wait
     books, records = keep_books(market, rows, wanted.to_numpy(), pd.DatetimeIndex(wanted.index), wait)
     days = nav.index[rows[0] :]
     return Ledger(

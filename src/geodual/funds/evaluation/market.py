@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
+from ..calendar import rows_in, rows_per_year
 from ..config import StudyConfig
 from ..sources.reading.fund_facts import FundFacts
 
@@ -39,7 +40,8 @@ class FeeRules:
     own_redemption : mapping of str to tuple
         The same by fund, for funds with rules of their own.
     delay : mapping of str to int
-        Rows by fund that an order takes longer than those of other funds, as for funds that invest abroad.
+        Trading days by fund that an order takes longer than those of other funds, as for funds that invest
+        abroad.
     """
 
     cost: float = 0.0
@@ -213,7 +215,9 @@ class Market:
         self.following, self.last = _neighboring_values(~np.isnan(values))
         self.filled = _last_known(values, self.last)
         self.purchase_rates: Array = np.array([fees.purchase_rate(fund) for fund in self.funds])
-        self.delay: Indices = np.array([fees.delay.get(fund, 0) for fund in self.funds], dtype=np.intp)
+        per_year = rows_per_year(self.days)
+        delays = [rows_in(fees.delay.get(fund, 0), per_year) for fund in self.funds]
+        self.delay: Indices = np.array(delays, dtype=np.intp)
 
     def redemption_rate(self, fund: int, bought: int, sold: int) -> float:
         """Return the share of a sale that it costs, given the rows of purchase and sale."""

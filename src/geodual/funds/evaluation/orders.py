@@ -17,7 +17,7 @@ from geodual.errors import DataError
 
 from ..language import phrase
 from ..sources.reading.holdings_file import Holdings
-from .ledger import WAIT
+from .ledger import rows_waited
 from .market import FeeRules
 
 _HALF_CENT = 0.005  # by which rounding may raise the fee of a purchase
@@ -153,7 +153,7 @@ def value_holdings(holdings: Holdings, nav: pd.DataFrame, fees: FeeRules, min_ho
     lots = lots.assign(units=lots["units"].fillna(lots["value"] / price))
     lots = lots.assign(value=lots["units"] * price, days_held=(today - lots["bought"]).dt.days)
     lots = lots.sort_values(["fund", "bought"], kind="stable", na_position="first").reset_index(drop=True)
-    is_closed = lots["fund"].isin(nav.columns[nav.iloc[-1 - WAIT :].isna().all()])
+    is_closed = lots["fund"].isin(nav.columns[nav.iloc[-1 - rows_waited(nav.index) :].isna().all()])
     closed = lots[is_closed].groupby("fund")[["units", "value"]].sum()
     lots = lots[~is_closed].reset_index(drop=True)
     rates = [_sale_rate(fees, fund, days) for fund, days in zip(lots["fund"], lots["days_held"], strict=True)]

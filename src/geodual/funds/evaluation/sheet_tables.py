@@ -11,7 +11,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
-from ..calendar import keep_trading_days
+from ..calendar import half_gap, keep_trading_days
 from ..config import PAPER_FACTORS
 from ..decisions.universe import standardized
 from ..factors.compute import compute_factors
@@ -139,7 +139,8 @@ def make_tables(
     alive = nav.columns[values_on(nav, [last]).iloc[0].notna()]
     curves = _curves(own, index)
     whole = None if indices is None else style_regression(own, indices, window=None)
-    closed = bool(last < panel.nav.index[-1] - pd.Timedelta(days=DELAY_DAYS))
+    delay = pd.Timedelta(days=DELAY_DAYS) + half_gap(panel.nav.index)
+    closed = bool(last < panel.nav.index[-1] - delay)
     features = factors.of(nav[alive], code, index)
     kind = facts.types.get(code, "")
     fields = {
@@ -275,7 +276,8 @@ def risk_table(curves: pd.DataFrame, risk_free: RiskFree) -> pd.DataFrame:
     columns = {}
     for span in SPANS:
         if span in known.index:
-            start = int(curves.index.searchsorted(end - pd.DateOffset(years=span), side="right")) - 1
+            day = end - pd.DateOffset(years=span) + half_gap(curves.index)
+            start = int(curves.index.searchsorted(day, side="right")) - 1
             columns[str(span)] = _measure(curves.iloc[start:], risk_free)
     columns[_START] = _measure(curves, risk_free)
     return pd.DataFrame(columns).rename_axis(index="measure", columns="span")

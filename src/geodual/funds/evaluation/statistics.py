@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
 from geodual.arrays import Array
+
+from ..forecasters.peers import average_ranks
 
 _MIN_COUNT = 3  # fewest values for a correlation, a t-statistic or an interval
 _LEVEL = 0.05
@@ -79,7 +80,7 @@ def spearman_ic(forecast: ArrayLike, realized: ArrayLike) -> float:
     if len(x) < _MIN_COUNT or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         return np.nan
     # The mean rank is (n + 1)/2; rounding may push the ratio beyond ±1.
-    x, y = rankdata(x) - 0.5 * (len(x) + 1), rankdata(y) - 0.5 * (len(y) + 1)
+    x, y = average_ranks(x) - 0.5 * (len(x) + 1), average_ranks(y) - 0.5 * (len(y) + 1)
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
@@ -100,9 +101,13 @@ def rank_correlations(first: Array, second: Array) -> Array:
     if n < _MIN_COUNT:
         return np.full((len(first), len(second)), np.nan)
     # Ranks are halves of whole numbers, so these sums are exact in any order.
-    x, y = (rankdata(rows, axis=1) - 0.5 * (n + 1) for rows in (first, second))
+    x, y = (_ranks_by_row(rows) - 0.5 * (n + 1) for rows in (first, second))
     size = np.sqrt(np.multiply.outer((x * x).sum(axis=1), (y * y).sum(axis=1)))
     return np.asarray(np.clip(x @ y.T / np.where(size > 0.0, size, np.nan), -1.0, 1.0))
+
+
+def _ranks_by_row(values: Array) -> Array:
+    return np.array([average_ranks(row) for row in values]).reshape(values.shape)
 
 
 def newey_west_t(series: ArrayLike, lags: int | None = None) -> float:

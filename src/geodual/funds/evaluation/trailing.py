@@ -9,14 +9,18 @@ import pandas as pd
 
 from geodual.arrays import Array
 
+from ..calendar import half_gap
 from .performance import WINDOW, YEAR
 
 SPANS = (1, 3, 5, 10)  # years
+_DAY = pd.Timedelta(days=1)
 _NEAR = pd.Timedelta(days=7)  # a value this old still stands for a day: year ends have holidays
 
 
 def values_on(nav: pd.DataFrame, days: Iterable[pd.Timestamp]) -> pd.DataFrame:
     """Return the last values of the week up to each day; NaN where there is none.
+
+    In a weekly or monthly table, the values of the nearest row, at most half a row away.
 
     Parameters
     ----------
@@ -31,11 +35,16 @@ def values_on(nav: pd.DataFrame, days: Iterable[pd.Timestamp]) -> pd.DataFrame:
         The days asked for × fund.
     """
     asked = pd.DatetimeIndex(list(days), name="date")
-    near = [nav.loc[(nav.index > day - _NEAR) & (nav.index <= day)] for day in asked]
-    values = [part.ffill().iloc[-1].to_numpy(float) if len(part) else np.nan for part in near]
-    return pd.DataFrame(
-        [np.broadcast_to(row, nav.shape[1]) for row in values], asked, nav.columns, dtype=float
-    )
+    if reach := half_gap(nav.index):
+        rows = pd.DatetimeIndex(nav.index).get_indexer(asked, method="nearest", tolerance=reach + _DAY)
+        nearest = np.where((rows >= 0)[:, None], nav.to_numpy(float)[rows], np.nan)
+        return pd.DataFrame(nearest, asked, nav.columns)
+    values = np.full((len(asked), nav.shape[1]), np.nan)
+    for row, day in zip(values, asked, strict=True):
+        near = nav.loc[(nav.index > day - _NEAR) & (nav.index <= day)]
+        if len(near):
+            row[:] = near.ffill().iloc[-1].to_numpy(float)
+    return pd.DataFrame(values, asked, nav.columns)
 
 
 def trailing_returns(
@@ -70,7 +79,7 @@ def trailing_returns(
     [5, 0, 0, 0]
     """
     end = pd.Timestamp(nav.index[-1] if as_of is None else as_of)
-    last = values_on(nav, [end]).iloc[0]
+    last = values_on(nav.loc[:end], [end]).iloc[0]
     starts = values_on(nav, [end - pd.DateOffset(years=span) for span in years])
     growth = {
         span: (last / start) ** (1.0 / span) - 1.0
@@ -156,8 +165,8 @@ def rolling_returns(equity: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Day × curve; each return starts from the last value that is at least a year old. NaN where there is
-        none.
+        Day × curve; each return starts from the last value that is at least a year old, in a weekly or
+        monthly table from the one nearest to that day. NaN where there is none.
 
     See Also
     --------
@@ -171,7 +180,7 @@ def rolling_returns(equity: pd.DataFrame) -> pd.DataFrame:
     2015
     """
     days = pd.DatetimeIndex(equity.index)
-    starts = days.searchsorted(days - WINDOW, side="right") - 1
+    starts = days.searchsorted(days - WINDOW + half_gap(days), side="right") - 1
     values = equity.ffill().to_numpy(float)
     before: Array = np.where((starts >= 0)[:, None], values[np.maximum(starts, 0)], np.nan)
     return pd.DataFrame(equity.to_numpy(float) / before - 1.0, equity.index, equity.columns)

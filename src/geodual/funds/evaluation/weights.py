@@ -18,11 +18,13 @@ from sklearn.covariance import ledoit_wolf
 
 from geodual.arrays import Array
 
+from ..calendar import rows_in, rows_per_year
 from ..config import StudyConfig
 from ..decisions.picking import group_limits
 from ..sources.reading.fund_facts import FundFacts
 
-_ROWS = 250  # returns that risk is measured on, about a year of trading days
+_DAYS = 250  # trading days that risk is measured on, about a year
+_LEAST_ROWS = 36  # returns that it is measured on in a monthly table: a year of them says little
 _FEWEST_ROWS = 20
 _ROUNDING = 1e-9
 _ROOM = 1e-11  # limits are this much wider: those that leave one choice may contradict each other by rounding
@@ -56,12 +58,13 @@ def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, 
     ----------
     rule : str
         "equal"; "forecast", in proportion to the positive forecasts if there are any; "inverse-volatility",
-        in proportion to 1/σ of daily returns; or "minimum-variance", the weights w that minimize w′Σw, where
-        Σ is the covariance of daily returns, shrunk by the rule of Ledoit and Wolf.
+        in proportion to 1/σ of returns; or "minimum-variance", the weights w that minimize w′Σw, where
+        Σ is the covariance of returns, shrunk by the rule of Ledoit and Wolf.
     forecast : Series
         Forecasts by fund.
     nav : DataFrame
-        NAVs of these funds up to the day of the decision; risk is measured on the last 250 rows.
+        NAVs of these funds up to the day of the decision; risk is measured on the last 250 rows, or on
+        those of a year in a weekly table, and of three years in a monthly one.
     caps : Caps
         Limits. Weights that exceed them are replaced by the nearest ones within them; if the funds picked are
         too few to invest everything, the rest stays in cash.
@@ -167,7 +170,7 @@ def proportions(rule: str, forecast: Array, nav: pd.DataFrame) -> Array:
 
 
 def shrunk_covariance(nav: pd.DataFrame) -> Array:
-    """Return the shrunk covariance of daily returns; the identity if there are too few common days."""
+    """Return the shrunk covariance of returns; the identity if there are too few common days."""
     returns = _recent_returns(nav).dropna()
     if len(returns) < _FEWEST_ROWS or not np.ptp(returns.to_numpy(), axis=0).any():
         return np.eye(nav.shape[1])
@@ -178,4 +181,5 @@ def shrunk_covariance(nav: pd.DataFrame) -> Array:
 
 
 def _recent_returns(nav: pd.DataFrame) -> pd.DataFrame:
-    return nav.iloc[-_ROWS - 1 :].pct_change(fill_method=None).iloc[1:]
+    rows = rows_in(_DAYS, rows_per_year(nav.index), _LEAST_ROWS)
+    return nav.iloc[-rows - 1 :].pct_change(fill_method=None).iloc[1:]

@@ -14,6 +14,7 @@ import pandas as pd
 from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
+from ..calendar import half_gap
 from ..config import PAPER_FACTORS
 from ..panel import Panel, fund_blocks
 from .factor import FACTORS, Factor, FactorSet, RecursiveFactor, WindowedFactor, choose_factors
@@ -47,7 +48,9 @@ def compute_factors(
     -------
     DataFrame of shape (n_dates · n_funds, n_factors)
         Indexed by (date, fund), with columns such as `roc_10` … `stability_90`; NaN where a factor is not
-        defined. A fund's history starts at its first value.
+        defined. A fund's history starts at its first value. The windows in the names are trading days. On a
+        weekly or monthly table they are as many rows as cover that time, ratios are annualized with its own
+        number of rows per year, and of windows with equally many rows one remains.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def compute_factors(
     """
     table = _check_table(panel)
     rows = _find_rows(table.index, dates)
-    chosen = factors if isinstance(factors, FactorSet) else choose_factors(factors)
+    chosen = factors if isinstance(factors, FactorSet) else choose_factors(factors).on(table.index)
     values = np.empty((len(chosen.columns), len(rows), table.shape[1]))
     with np.errstate(all="ignore"):  # 0/0 and NaN are expected: they become missing factors
         for some in fund_blocks(table.shape):
@@ -88,8 +91,8 @@ def compute_factors(
 
 
 def _columns(factors: FactorSet, kind: type[Factor]) -> list[tuple[int, Any, int]]:
-    """Return position, factor and window of each column that belongs to one kind of factor."""
-    columns = [(factor, w) for factor in factors.factors for w in factor.windows]
+    """Return position, factor and rows of the window of each column that belongs to one kind of factor."""
+    columns = [(factor, factors.rows(factor, w)) for factor in factors.factors for w in factor.windows]
     return [(at, factor, w) for at, (factor, w) in enumerate(columns) if isinstance(factor, kind)]
 
 
@@ -99,14 +102,17 @@ def _fill_windowed(values: Array, nav: Array, rows: Indices, factors: FactorSet)
     # Missing rows before the first one let every day look back `depth` rows.
     padded = np.concatenate([np.full((depth, nav.shape[1]), np.nan), nav])
     for i, row in enumerate(rows):
-        trail = Trail(padded[row : row + depth + 1][::-1])
+        trail = Trail(padded[row : row + depth + 1][::-1], factors.rows_per_year)
         for at, factor, w in columns:
             values[at, i] = factor.measure(trail, w)
 
 
 def _fill_recursive(values: Array, nav: Array, rows: Indices, factors: FactorSet) -> None:
+    columns = _columns(factors, RecursiveFactor)
+    if not columns:
+        return
     history = GaplessHistory(nav, rows)
-    for at, factor, w in _columns(factors, RecursiveFactor):
+    for at, factor, w in columns:
         values[at] = factor.measure(history, w)
 
 
@@ -185,11 +191,13 @@ def return_over_months(nav: pd.DataFrame, days: pd.DatetimeIndex, months: int) -
     """Return what funds earned over the last months before each day, shape (n_days, n_funds).
 
     It is P_t / P_s − 1 with the last values up to the day and up to the day that many months earlier; NaN if
-    a fund has no value that early.
+    a fund has no value that early. On a weekly or monthly table, the row nearest to that day counts: of
+    business month ends, the one a year before December 30 is December 31.
     """
     filled = nav.where((nav > 0.0) & np.isfinite(nav)).ffill()
     ends = np.asarray(filled.index.searchsorted(days, side="right")) - 1
-    starts = np.asarray(filled.index.searchsorted(days - pd.DateOffset(months=months), side="right")) - 1
+    before_days = days - pd.DateOffset(months=months) + half_gap(nav.index)
+    starts = np.asarray(filled.index.searchsorted(before_days, side="right")) - 1
     values = filled.to_numpy(float)
     # A start before the first row has the position −1, which would be the last row.
     before = np.where((starts >= 0)[:, None], values[np.maximum(starts, 0)], np.nan)
@@ -205,4 +213,4 @@ def _find_column(name: str, factors: FactorSet) -> FactorSet:
             f"`factor`: {name!r} is not a factor with a window; write one such as sharpe_90 or return_12m. "
             f"Known are {', '.join(known)}."
         )
-    return FactorSet((replace(known[kind], windows=(int(window),)),))
+    return FactorSet((replace(known[kind], windows=(int(window),)),), factors.rows_per_year)

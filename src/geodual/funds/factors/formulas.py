@@ -11,7 +11,8 @@ day the factor is missing and its state does not change, and the change across a
 Where no value is missing, they agree with TA-Lib. The start of the history is forgotten slowly: after 3w
 values the seed still weighs about e⁻⁴ = 2 % in an EMA of window w, and e⁻² = 14 % in an RSI.
 
-P is the NAV, r the daily return, A = 252 the number of trading days per year.
+P is the NAV, r the return of a row, w a number of rows, and A the number of rows per year: 252 on a daily
+table.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-DAYS_A_YEAR = 252
-_ROOT_YEAR = math.sqrt(DAYS_A_YEAR)
+from ..calendar import DAYS_PER_YEAR
+
 _ROUNDING = 4.0 * float(np.finfo(float).eps)  # rounding error of a daily return: smaller moves mean nothing
 
 
@@ -38,9 +39,12 @@ class Trail:
     ----------
     nav : array of shape (n_lags + 1, n_funds)
         Row k holds the NAVs k rows before the decision day; NaN where there is none.
+    rows_per_year : int
+        Rows of the table per year, to annualize with.
     """
 
     nav: Array
+    rows_per_year: int = DAYS_PER_YEAR
 
     @cached_property
     def returns(self) -> Array:
@@ -91,22 +95,23 @@ def mdd(trail: Trail, w: int) -> Array:
 
 def stddev(trail: Trail, w: int) -> Array:
     """Return the annual volatility std(r, ddof=1)·√A of w returns: 0 if they are equal up to rounding."""
-    return _deviation(trail, w) * _ROOT_YEAR
+    return _deviation(trail, w) * math.sqrt(trail.rows_per_year)
 
 
 def sharpe(trail: Trail, w: int) -> Array:
     """Return the Sharpe ratio mean(r)/std(r)·√A of w returns: missing where the deviation is 0."""
-    return _ratio(_mean(trail, w) * _ROOT_YEAR, _deviation(trail, w))
+    return _ratio(_mean(trail, w) * math.sqrt(trail.rows_per_year), _deviation(trail, w))
 
 
 def sortino(trail: Trail, w: int) -> Array:
     """Return the Sortino ratio mean(r)·√A/√mean(min(r, 0)²) of w returns: missing without a loss."""
-    return _ratio(_mean(trail, w) * _ROOT_YEAR, np.sqrt(trail.loss_sums[w - 1] / w))
+    return _ratio(_mean(trail, w) * math.sqrt(trail.rows_per_year), np.sqrt(trail.loss_sums[w - 1] / w))
 
 
 def calmar(trail: Trail, w: int) -> Array:
     """Return the Calmar ratio ((P_t/P_{t−w})^{A/w} − 1)/|MDD|: missing where the drawdown is 0."""
-    annual = np.expm1(DAYS_A_YEAR / w * np.log1p(roc(trail, w)))  # (1 + roc)^{A/w} − 1, accurate near 0
+    # (1 + roc)^{A/w} − 1, accurate near 0
+    annual = np.expm1(trail.rows_per_year / w * np.log1p(roc(trail, w)))
     return _ratio(annual, -mdd(trail, w))
 
 
@@ -209,7 +214,7 @@ def macd(history: GaplessHistory, w: int) -> Array:
 
 
 def macd_values_needed(w: int) -> int:
-    """Return the number of values that MACD over w days needs."""
+    """Return the number of values that MACD over w rows needs."""
     return w + _signal_window(w) - 1
 
 

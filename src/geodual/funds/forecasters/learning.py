@@ -19,7 +19,6 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import clone
 
 from geodual.arrays import Array
@@ -27,6 +26,7 @@ from geodual.errors import DataError
 
 from ..config import check_choice
 from .forecast import Rows, Training, check_window
+from .peers import average_ranks
 
 TARGETS = ("return", "excess", "rank")
 _SMALLEST_CLASS = 0.05  # share of the rows below which a class is too small to learn from
@@ -73,7 +73,7 @@ def centered_ranks(values: Array) -> Array:
     known = np.isfinite(values)
     ranks, n = np.zeros(len(values)), int(known.sum())
     if n:
-        ranks[known] = (rankdata(values[known]) - (n + 1) / 2) / n
+        ranks[known] = (average_ranks(values[known]) - (n + 1) / 2) / n
     return ranks
 
 

@@ -126,7 +126,9 @@ def _keep_decisions(
             "out `run` (--update) or `tune`."
         )
     place = Path(folder) if run is None else Path(run, DECISIONS)  # type: ignore[arg-type]
-    return Checkpoints(place, given.keys(), digest_pasts(observations), keep=run is not None)
+    return Checkpoints(
+        place, given.keys(observations.factors), digest_pasts(observations), keep=run is not None
+    )
 
 
 def _check_run(run: Path, checkpoints: Checkpoints, day: pd.Timestamp, given: Inputs) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
+from ..calendar import DAYS_PER_YEAR, rows_in
 from ..config import StudyConfig
 from ..decisions.observations import Observations, decision_rows
 from ..evaluation.ledger import run_ledger
@@ -27,10 +28,12 @@ def rows_to_decide(observations: Observations, config: StudyConfig, fees: FeeRul
             f"{config.execution_lag}; 1 is usual."
         )
     shortest = int(np.diff(at).min()) if len(at) > 1 else len(observations.panel.nav)
+    per_year = observations.factors.rows_per_year
     longest = max((fees.delay.get(fund, 0) for fund in observations.funds), default=0)
-    if longest >= shortest:
+    if rows_in(longest, per_year) >= shortest:
+        apart = round(shortest * DAYS_PER_YEAR / per_year)
         raise DataError(
-            f"`settlement_lag` must be shorter than the {shortest} trading days between two rebalances, got "
+            f"`settlement_lag` must be shorter than the {apart} trading days between two rebalances, got "
             f"{longest}; lower it, or rebalance less often."
         )
     return rows

@@ -10,13 +10,14 @@ import pandas as pd
 
 from geodual.errors import DataError
 
+from ..calendar import rows_in, rows_per_year
 from ..decisions.observations import Observations
 from ..decisions.universe import fits
 from ..evaluation.ledger import run_ledger
 from ..language import phrase
 
 _SHOWN = 5  # types listed in an error
-_LATE_ROWS = 5  # rows by which an index may end before the data
+_LATE = 5  # trading days by which an index may end before the data; at least a row
 _FILLED = 0.05  # warn above this share of missing index days
 
 
@@ -139,7 +140,7 @@ def aligned_levels(levels: pd.Series[float], days: pd.DatetimeIndex) -> tuple[pd
             "`index` with earlier levels."
         )
     missing = int((days > last).sum())
-    if missing > _LATE_ROWS:
+    if missing > rows_in(_LATE, rows_per_year(days), 1):
         raise DataError(
             f"The index ends on {last.date()}, {missing} rows before the last day, {days[-1].date()}. Give "
             "an `index` with later levels."

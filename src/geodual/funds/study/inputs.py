@@ -74,13 +74,17 @@ class Inputs:
 
     def observe(self, asked: Iterable[str] | None = None) -> Observations:
         """Return what is known on each rebalance day, with the factors that somebody asked for."""
-        asked = self.asked if asked is None else asked
-        return observe(self.prepared, self.config, self.factors, self.facts, asked=asked)
+        prepared, asked = self.prepared, self.asked if asked is None else asked
+        factors = self.factors.on(prepared.nav.index)
+        return observe(prepared, self.config, factors, self.facts, asked=asked)
 
-    def keys(self) -> list[str]:
-        """Return all that a decision depends on besides its past: settings, forecasters, factors, version."""
+    def keys(self, factors: FactorSet) -> list[str]:
+        """Return all that a decision depends on besides its past: settings, forecasters, factors, version.
+
+        The factors are those for the rows of the table, from `observe`.
+        """
         settings = self.config.for_forecasts().to_toml()
-        parts = fingerprint((self.forecasters, self.factors))
+        parts = fingerprint((self.forecasters, factors))
         # What tuning chooses depends on the whole table.
         data = [self.panel.digest if self.config.tune else "", self.facts.digest]
         return [*data, settings, parts, geodual.__version__]

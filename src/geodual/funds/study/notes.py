@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ..calendar import DAYS_PER_YEAR, row_name, rows_in, rows_per_year
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
@@ -24,10 +25,10 @@ from .look_back import LookBack
 _COVERAGE = 0.90  # warn below this share of known factors
 _LEVEL = 0.05  # of significance
 _UNFILLED = 0.001  # tell of purchases above this weight that were not made
-_WEEK = 5  # rows
+_WEEK = 5  # trading days
 # Words of the reasons why a fund is left out, and how a reader is told of them.
 _TOLD = {
-    "no change in": phrase("their values had not changed for 20 days and more while other funds moved"),
+    "no change in": phrase("their values had not changed for a month and more while other funds moved"),
     "another share class": phrase("another share class of the same fund stands for them"),
 }
 _OFF_CALENDAR = {
@@ -115,7 +116,7 @@ def note_rows(panel: Panel, observations: Observations, config: StudyConfig, row
     """Return notes on rows that are no trading days, and on rebalance days without a decision."""
     last = observations.panel.nav.index[-1]
     stray = int((panel.nav.index <= last).sum()) - len(observations.panel.nav)
-    notes = []
+    notes = _note_windows(observations)
     if stray:
         rows_are = phrase("1 row is") if stray == 1 else phrase("{n} rows are", n=stray)
         notes.append(
@@ -126,6 +127,22 @@ def note_rows(panel: Panel, observations: Observations, config: StudyConfig, row
             )
         )
     return notes + _note_skipped(skipped_days(observations, config, rows))
+
+
+def _note_windows(observations: Observations) -> list[str]:
+    """Return a note on the windows of the factors if the table is not daily."""
+    factors = observations.factors
+    if factors.rows_per_year == DAYS_PER_YEAR:
+        return []
+    return [
+        phrase(
+            "The table has a row per {row}, so {n} factors are computed: {name}. Their names count trading "
+            "days. The execution lag counts rows.",
+            row=row_name(factors.rows_per_year),
+            n=len(factors.columns),
+            name=factors.describe(),
+        )
+    ]
 
 
 def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
@@ -326,7 +343,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
                 last=last.date(),
             )
         )
-    recent = nav.iloc[-1 - _WEEK : -1].notna().any()
+    recent = nav.iloc[-1 - rows_in(_WEEK, rows_per_year(nav.index), 1) : -1].notna().any()
     missing = int((recent & nav.iloc[-1].isna()).sum())
     if missing > _MISSING * recent.sum():
         notes.append(

@@ -13,12 +13,12 @@ import pandas as pd
 
 from geodual.arrays import Array
 
+from ..calendar import rows_per_year
 from ..evaluation.statistics import FEWEST
 from ..forecasters.peers import Groups, peer_groups, rows_of_groups
 
 _INTERVAL = (0.1, 0.9)  # quantiles between which 80 % of the outcomes lie
 _ALIKE = 3  # of each peer group, one in three funds counts as alike: the nearest in volatility
-_YEAR = 252  # rows over which volatility is measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def measure_volatility(
     types : mapping of str to str
         From `types_compared`.
     """
-    values = nav.loc[:day, funds].iloc[-_YEAR - 1 :]
+    values = nav.loc[:day, funds].iloc[-rows_per_year(nav.index) - 1 :]
     spread = values.pct_change(fill_method=None).std().to_numpy(float)
     size = np.log(spread, where=spread > 0.0, out=np.full(len(funds), np.nan))
     groups = peer_groups(funds, types)

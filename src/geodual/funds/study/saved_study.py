@@ -211,7 +211,7 @@ def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> 
     for about in Study.tables():
         if about.name not in tables or "forecaster" not in about.columns:
             continue
-        found = set(tables[about.name]["forecaster"])
+        found = set(tables[about.name]["forecaster"].unique())
         if about.name.startswith("baseline_"):
             if found != baselines:
                 raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
@@ -233,7 +233,7 @@ def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
         ("trades", "decided"),
         ("fills", "decided"),
     ):
-        if not set(tables[name][column]) <= days:
+        if not set(tables[name][column].unique()) <= days:
             raise ValueError(f"{name}.csv: a day is not in ic.csv")
     # Holdings must have a forecast, and neighbors and reasons a holding.
     keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}

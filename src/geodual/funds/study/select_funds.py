@@ -13,7 +13,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
-from ..calendar import MONTHS, rebalance_days
+from ..calendar import MONTHS, half_gap, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
@@ -381,7 +381,8 @@ def observe_now(
     config, days = plan.config, pd.DatetimeIndex(until.nav.index)
     asked = factors_asked((*plan.forecasters.values(), *resolve_baselines(config).values()))
     used = _days_until(days, rebalances, config, plan.forecasters)
-    now = observe(until, config, plan.factors, facts, used, asked)
+    factors = plan.factors.on(days)
+    now = observe(until, config, factors, facts, used, asked)
     rows = decision_rows(now, replace(config, start=""), include_last=True)
     if rows[-1] != len(now.days) - 1:
         raise DataError(
@@ -389,7 +390,7 @@ def observe_now(
         )
     if now.days.equals(rebalances):
         return now, now
-    return now, observe(until, config, plan.factors, facts, rebalances, asked)
+    return now, observe(until, config, factors, facts, rebalances, asked)
 
 
 def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:
@@ -437,7 +438,7 @@ def _days_until(
     windows = [window_of(forecaster) for forecaster in forecasters.values()]
     most = len(rebalances) if "all" in windows else max(map(int, windows))
     months = [pd.DateOffset(months=MONTHS[config.frequency] * i) for i in range(most, 0, -1)]
-    starts = [days[days <= days[-1] - offset] for offset in months]
+    starts = [days[days <= days[-1] - offset + half_gap(days)] for offset in months]
     return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
 
 

@@ -15,7 +15,7 @@ from ..calendar import keep_trading_days, rebalance_days
 from ..config import DRAWDOWN, RANK_DROP, StudyConfig
 from ..decisions.observations import prepare_panel
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.ledger import WAIT
+from ..evaluation.ledger import rows_waited
 from ..evaluation.market import make_fee_rules
 from ..evaluation.orders import Position, tell_unknown, value_holdings
 from ..evaluation.study_tables import StudyTables
@@ -267,7 +267,7 @@ def _compare(
 
 def _silent(nav: pd.DataFrame) -> Any:
     """Return which funds have had no value for so many rows that they count as closed."""
-    return nav.iloc[-1 - WAIT :].isna().all().to_numpy()
+    return nav.iloc[-1 - rows_waited(nav.index) :].isna().all().to_numpy()
 
 
 def _crossed(row: Any, found: pd.DataFrame, rank_drop: float, drawdown: float) -> str:

@@ -49,8 +49,22 @@ USUAL_TAIL = 4.0  # that of Chinese funds 2012–2016 and of Indian funds 2006�
 THIN_TAIL = 20.0  # no tail is thinner; that of normal values over ten years is r⁻¹⁴
 
 
-def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Finding]:
-    """Return the jumps of each fund; `step` holds the returns, day × fund, and `days` one day more."""
+_DAILY = (
+    phrase("A one-day move of {move:+.1%}"),
+    phrase("A one-day move of {move:+.1%}, {n:+.1f} points against similar funds"),
+)
+_SPARSE = (
+    phrase("A one-{row} move of {move:+.1%}"),
+    phrase("A one-{row} move of {move:+.1%}, {n:+.1f} points against similar funds"),
+)
+
+
+def inspect_jumps(funds: Any, step: Array, days: NDArray[Any], row: str = "day") -> Iterator[Finding]:
+    """Return the jumps of each fund; `step` holds the returns, row × fund, and `days` one day more.
+
+    `row` says what a row stands for, such as "month". Windows are counted in rows: a comparison with other
+    funds needs as many, however far apart they are.
+    """
     if not step.size:
         return
     from_peers, scale = _compare_with_peers(step)
@@ -73,18 +87,13 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
         rows = np.flatnonzero(found[:, at])
         worst = rows[np.abs(move[rows, at]).argmax()]
         against = np.nan if alone[worst, at] else excess[worst, at]
-        message = _describe(step[worst, at], against, bool(wrong[worst, at]))
+        message = _describe(step[worst, at], against, bool(wrong[worst, at]), row)
         yield Finding("jump", True, funds[at], days[rows[0] + 1], len(rows), message)
 
 
-def _describe(move: float, excess: float, wrong: bool) -> str:
-    text = phrase("A one-day move of {move:+.1%}", move=move)
-    if not np.isnan(excess):
-        text = phrase(
-            "A one-day move of {move:+.1%}, {n:+.1f} points against similar funds",
-            move=move,
-            n=100.0 * excess,
-        )
+def _describe(move: float, excess: float, wrong: bool, row: str) -> str:
+    alone, beside = _DAILY if row == "day" else _SPARSE
+    text = phrase(alone if np.isnan(excess) else beside, row=row, move=move, n=100.0 * excess)
     if wrong:
         return phrase("{move}, is taken back at once; it looks like a wrong value.", move=text)
     return phrase("{move}; if it is a distribution or a split, use adjusted NAVs.", move=text)

@@ -11,23 +11,27 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
+from ...calendar import DAYS_PER_YEAR, row_name, rows_in, rows_per_year
 from ...factors.factor import choose_factors
 from ...language import phrase
 from ...panel import Finding
 from .jumps import inspect_jumps
 from .survivorship import USUAL_RATE, Survivorship, measure_survivorship
 
-LONG_GAP = 5  # a gap of more rows matters; rows further apart than this many days are not daily
+LONG_GAP = 5  # a gap of more trading days matters, and in a weekly or monthly table one of more than a row
 STALE_ROWS = 10  # as many equal values in a row are stale if the fund seldom stands still,
 STILL_SHARE = 0.10  # on a smaller share than this of its other days
 LONG_STALE_ROWS = 20  # more equal values are always stale
+LEAST_STALE_ROWS = 3  # as many equal values in a weekly or monthly table, for both
 WEEKEND_SHARE = 0.02  # warn above this share of rows at weekends; a few are working days in China
 HOLIDAY_DAYS = 12  # calendar days between two rows that a long holiday can explain
 ENOUGH_FUNDS = 10  # with fewer funds, a row without a move may be chance
-TWIN_ROWS = 250  # twins are looked for in the last rows, about a year
+TWIN_ROWS = 250  # twins are looked for in the last rows, about a year of trading days
+LEAST_TWIN_ROWS = 36  # or as many rows of a monthly table: over twelve, two funds may look alike by chance
 TWIN_DISTANCE = 0.0006  # rms difference of log NAVs; rounding to three decimals alone gives about 0.0004
 TWIN_SHARE = 0.1  # the difference must also be below this share of a fund's own rms: some funds hardly move
 TWIN_LEAST = 1e-6  # a fund with a smaller rms only follows its trend and cannot be compared
+_YEAR = 365.25  # calendar days
 BLOCK = 512  # number of funds compared with all others at a time, to limit memory
 
 Rows = NDArray[np.intp]
@@ -41,8 +45,9 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     These kinds of findings matter:
 
     - ``short``: there are fewer rows than the longest factor of the paper needs, plus one to earn a return;
-    - ``calendar``: there are more than 12 calendar days between two rows, or rows are not daily;
-    - ``weekend``: more than 2 % of the rows are Saturdays or Sundays;
+    - ``calendar``: there are more than 12 calendar days between two rows of a daily table, or a row of a
+      weekly or monthly one is missing;
+    - ``weekend``: more than 2 % of the rows of a daily table are Saturdays or Sundays;
     - ``sparse-day``: on some rows most of the funds between their first and their last value have none;
     - ``still-day``: on some rows no fund moves, out of 10 or more;
     - ``gap``: values are missing between the first and the last of a fund; matters only if more than 5 in a
@@ -61,6 +66,8 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
     - ``late-start``, ``early-end``: funds start or end inside the table; if enough end, how much
       returns would change without them;
+    - ``sparse-rows``: the table is weekly or monthly, so windows of factors are fewer rows, and 10 or 20 rows
+      of a rule above are as many as cover that time;
     - ``survivorship``: fewer funds close than usual, in the whole table or before its last year, so closed
       funds seem to be missing, see `measure_survivorship`; or no fund closes in a table too small to tell;
     - ``twin``: funds move almost identically to another, as share classes do. Over the last 250 rows, their
@@ -103,14 +110,14 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     )
 
 
-def _rows_needed() -> int:
+def _rows_needed(index: pd.Index) -> int:
     """Return the number of rows that the longest factor of the paper needs, plus one to earn a return."""
-    return choose_factors().values_needed + 1
+    return choose_factors().on(index).values_needed + 1
 
 
 def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     """Find tables that are too short, rows at weekends, rows that are not daily, and long gaps."""
-    needed = _rows_needed()
+    needed, per_year = _rows_needed(index), rows_per_year(index)
     if len(index) < needed:
         message = phrase(
             "There are {n} rows; the factors need {n_needed}, {n_more} more.",
@@ -120,7 +127,7 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
         )
         yield Finding("short", matters=True, fund="", date="", count=len(index), message=message)
     weekends = np.flatnonzero(index.day_of_week >= 5)
-    if len(weekends) > WEEKEND_SHARE * len(index):
+    if len(weekends) > WEEKEND_SHARE * len(index) and per_year == DAYS_PER_YEAR:
         message = phrase(
             "{n} of {n_rows} rows are Saturdays or Sundays; remove such days.",
             n=len(weekends),
@@ -128,19 +135,19 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
         )
         first = f"{index[weekends[0]]:%Y-%m-%d}"
         yield Finding("weekend", matters=True, fund="", date=first, count=len(weekends), message=message)
-    apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
-    if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
+    apart, limit = np.diff(index.to_numpy()) / np.timedelta64(1, "D"), HOLIDAY_DAYS
+    if per_year != DAYS_PER_YEAR:
         message = phrase(
-            "Rows are {n:g} days apart, but the factors expect one row per trading day.", n=usual
+            "The table has a row per {row}: windows of factors are fewer rows.", row=row_name(per_year)
         )
-        yield Finding("calendar", matters=True, fund="", date="", count=len(index), message=message)
-        return
-    wide = np.flatnonzero(apart > HOLIDAY_DAYS)
+        yield Finding("sparse-rows", matters=False, fund="", date="", count=len(index), message=message)
+        limit += int(_YEAR / per_year)
+    wide = np.flatnonzero(apart > limit)
     if len(wide):
         message = phrase(
             "There are {n} gaps of more than {n_days} days; the longest gap is {n_longest:.0f} days.",
             n=len(wide),
-            n_days=HOLIDAY_DAYS,
+            n_days=limit,
             n_longest=apart.max(),
         )
         first = f"{index[wide[0]]:%Y-%m-%d}"
@@ -238,9 +245,10 @@ def _describe_closures(measured: Survivorship, all_live: bool) -> str:
 
 def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
     """Find funds that move alike up to their trend, as share classes of one fund do."""
-    if len(nav) < _rows_needed():  # too few rows to tell twins from funds with the same market
+    if len(nav) < _rows_needed(nav.index):  # too few rows to tell twins from funds with the same market
         return
-    recent = nav.iloc[-TWIN_ROWS:].dropna(axis=1).sort_index(axis=1)
+    n_rows = rows_in(TWIN_ROWS, rows_per_year(nav.index), LEAST_TWIN_ROWS)
+    recent = nav.iloc[-n_rows:].dropna(axis=1).sort_index(axis=1)
     # Remove the trend, in which share classes differ by their fees; divided by √n, norms are rms values.
     line = np.vander(np.linspace(-1.0, 1.0, len(recent)), 2)
     levels = np.log(recent.to_numpy(float))
@@ -271,19 +279,19 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _inspect_funds(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Finding]:
-    step = values[1:] / values[:-1] - 1.0
+    step, per_year = values[1:] / values[:-1] - 1.0, rows_per_year(nav.index)
     moved, seen = (np.abs(step) > 0.0).sum(axis=1), (~np.isnan(step)).sum(axis=1)
     # Rows on which at least half of the other funds moved.
     lively = np.concatenate([[False], (moved > 0) & (2 * moved >= seen - 1)])
     for fund, value in zip(nav.columns, values.T, strict=True):
         rows = np.flatnonzero(~np.isnan(value))
         if len(rows) > 1:
-            yield from _inspect_gaps(fund, rows, days)
-            yield from _inspect_staleness(fund, value[rows], rows, lively, days)
-    yield from inspect_jumps(nav.columns, step, days)
+            yield from _inspect_gaps(fund, rows, days, rows_in(LONG_GAP, per_year, 1))
+            yield from _inspect_staleness(fund, value[rows], rows, lively, days, per_year)
+    yield from inspect_jumps(nav.columns, step, days, row_name(per_year))
 
 
-def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
+def _inspect_gaps(fund: str, rows: Rows, days: Days, limit: int) -> Iterator[Finding]:
     missing = np.diff(rows) - 1
     total, longest = int(missing.sum()), int(missing.max())
     if total:
@@ -293,18 +301,19 @@ def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
             n=total,
             n_longest=longest,
         )
-        yield Finding("gap", longest > LONG_GAP, fund, first, total, message)
+        yield Finding("gap", longest > limit, fund, first, total, message)
 
 
 def _inspect_staleness(
-    fund: str, value: Array, rows: Rows, lively: NDArray[np.bool_], days: Days
+    fund: str, value: Array, rows: Rows, lively: NDArray[np.bool_], days: Days, per_year: int
 ) -> Iterator[Finding]:
     """Find runs of equal values; `lively` tells the rows on which the other funds moved."""
     change = np.flatnonzero(np.diff(value))
     start, end = np.append(0, change + 1), np.append(change, len(value) - 1)
     # Only values that the fund has count: a few values of a fund that is quoted weekly are no run.
     seen = np.cumsum(lively[rows])
-    stale = seen[end] - seen[start] >= STALE_ROWS - 1
+    short, long = (rows_in(each, per_year, LEAST_STALE_ROWS) for each in (STALE_ROWS, LONG_STALE_ROWS))
+    stale = seen[end] - seen[start] >= short - 1
     if not stale.any():
         return
     start, end = start[stale], end[stale]
@@ -312,7 +321,7 @@ def _inspect_staleness(
     longest, total = int(length.max()), int(length.sum())
     # Rows outside these runs on which the fund stands still.
     still = len(value) - 1 - len(change) - (total - len(length))
-    if longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total):
+    if longest > long or still < STILL_SHARE * (len(value) - total):
         message = phrase(
             "The NAV stays the same for up to {n} values in a row while other funds move.", n=longest
         )

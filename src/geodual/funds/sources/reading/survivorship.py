@@ -11,6 +11,8 @@ from scipy.special import pdtr
 
 from geodual.arrays import Array
 
+from ...calendar import half_gap
+
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
@@ -170,8 +172,9 @@ def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
         return Survivorship(n_funds, 0, 0.0, 0.0, np.nan, (np.nan, np.nan))
     first, last = given.argmax(axis=0), n_rows - 1 - given[::-1].argmax(axis=0)
     day = np.asarray((index - index[0]) / np.timedelta64(1, "D"), dtype=float)
-    closed = day[last] < day[-1] - DELAY_DAYS
-    lived = np.minimum(day[last], day[-1] - DELAY_DAYS) - day[first]
+    delay = DELAY_DAYS + half_gap(index).days
+    closed = day[last] < day[-1] - delay
+    lived = np.minimum(day[last], day[-1] - delay) - day[first]
     months = np.flatnonzero(~index.to_period("M").duplicated(keep="last"))
     bias, interval = np.nan, (np.nan, np.nan)
     if closed.sum() >= LEAST_CLOSED and len(months) > LEAST_MONTHS:
