@@ -268,7 +268,7 @@ def test_a_file_that_is_no_model_is_one_error(harm, geodual, tmp_path) -> None:
         arrays["header"] = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
     np.savez(tmp_path / "m.npz", **arrays)
     told = refused(geodual, "predict", "m.npz", "t.csv", "-o", "p.csv")
-    assert "m.npz: this is no m" in told
+    assert "m.npz: this is not a m" in told
 
 
 def test_scores_by_leave_one_out_are_those_of_the_rows() -> None:
@@ -333,6 +333,6 @@ def test_a_file_of_a_metric_is_not_a_model(geodual, tmp_path) -> None:
         tmp_path / "t.csv", index=False
     )
     assert geodual("learn", "t.csv", "--target", "churned", "--metric", "gmml", "-o", "m.npz", "-q")[0] == 0
-    assert "this is no m" in refused(geodual, "predict", "m.npz", "t.csv", "-o", "p.csv")
+    assert "this is not a m" in refused(geodual, "predict", "m.npz", "t.csv", "-o", "p.csv")
     with pytest.raises(DataError):
         load_metric(tmp_path / "m.npz")

@@ -209,7 +209,7 @@ def test_what_is_wrong_is_named():
         ComplexStiefel(2, 3)
     with pytest.raises(ValueError, match=r"A vector at a point of Sphere\(2\) must be real, got complex"):
         Sphere(2).exp([1.0, 0.0], [0.0, 1.0j])
-    with pytest.raises(NoLogarithmError, match="half a turn of some number"):
+    with pytest.raises(NoLogarithmError, match="half a turn in some entry"):
         UnitCircle(2).log(np.array([1.0, 1.0]), np.array([1.0, -1.0]))
     with pytest.raises(ValueError, match="needs real entries, but those of UnitCircle"):
         Problem(UnitCircle(2), lambda x: 0.0, lambda x: 0.0 * x, lower=0.0)

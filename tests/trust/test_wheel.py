@@ -17,7 +17,7 @@ import geodual
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
-DATA = {".html", ".css", ".js", ".md", ".pyi", ".typed"}  # .md: the license of the charts
+DATA = {".html", ".css", ".js", ".md", ".pyi", ".toml", ".typed"}  # .md: the license of the charts
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,10 @@ def test_every_file_of_the_package_is_in_it_and_nothing_else(wheel):
     names = {f"geodual/{path.relative_to(package).as_posix()}" for path in own if path.name[0] != "."}
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == names
-    for needed in ("py.typed", "metric/__init__.pyi", "funds/__init__.pyi", "funds/report/template.html"):
+    for needed in (
+        *("py.typed", "metric/__init__.pyi", "funds/__init__.pyi", "funds/report/template.html"),
+        "funds/languages/zh.toml",
+    ):
         assert f"geodual/{needed}" in packed
     assert {Path(name).suffix for name in packed} - {".py"} <= DATA
 

@@ -97,7 +97,6 @@ class SemidefiniteResult:
     See Also
     --------
     SemidefiniteProgram : The program, whose `solve` returns this.
-    Round : An entry of `history`.
 
     Examples
     --------
