@@ -45,6 +45,19 @@ def test_a_baseline_that_wins_within_noise(study):
     assert "0.010 above RPDML (next best): within what chance alone would produce (p" in headline.sentence
 
 
+@pytest.mark.parametrize(("first", "is_said"), [(-0.7, True), (0.2, False)])
+def test_a_baseline_that_is_best_on_shared_days_only_says_so(study, first, is_said):
+    """Over all its days the mean of momentum is below that of the other, which lacks the first day."""
+    judged = with_ic(study, WAVE, WAVE - 0.1, WAVE - 0.2)
+    index = study.ic.index
+    momentum, other = pd.Series(0.2 + WAVE, index), pd.Series(0.15 + WAVE, index)
+    momentum.iloc[0], other.iloc[0] = first, np.nan
+    judged.__dict__["baseline_ic"] = pd.DataFrame({"momentum": momentum, "return_12m": other})
+    sentence = write_headline(judged).sentence
+    assert "did best: Momentum" in sentence
+    assert ("The best is chosen over the 7 quarters that all of them have." in sentence) == is_said
+
+
 def test_the_one_lead_that_is_clear(study):
     headline = write_headline(with_ic(study, 0.1 + WAVE, 0.299 - WAVE, 0.3 + 0.5 * WAVE))
     assert "only the lead over Euclidean is more than chance alone would produce" in headline.sentence

@@ -60,6 +60,8 @@ class AgainstBaseline:
         Number of rebalance days on which both have an IC.
     n_shared : int
         Number of those on which all have one, and the best were chosen.
+    is_topped : bool
+        Whether another baseline has a higher mean IC over the days that it has.
     """
 
     learned: str
@@ -72,6 +74,7 @@ class AgainstBaseline:
     p: float
     n: int
     n_shared: int
+    is_topped: bool
 
 
 def learned_names(config: StudyConfig) -> tuple[str, ...]:
@@ -156,6 +159,7 @@ def choose_rivals(
         **row,
         n=int(compared["n"][best, rival]),
         n_shared=len(days),
+        is_topped=bool(others.mean().max() > both["baseline"]),
     )
 
 

@@ -149,7 +149,7 @@ def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
     # A baseline over 12 months has an IC on fewer days.
     fewer = rivals.n < int(study.table()["n"][period, rivals.learned])
     shared = count_terms(rivals.n_shared, study.config.frequency)
-    chosen = say(_CHOSEN, terms=shared) if rivals.n_shared < rivals.n else ""
+    chosen = say(_CHOSEN, terms=shared) if rivals.is_topped and rivals.n_shared < rivals.n else ""
     if rivals.difference >= 0.0:
         return say_all(sentence, say(_ABOVE[fewer], **told, own=own, mean=mean), chosen)
     told |= {"period": say(PERIOD_PHRASES[period]), "mean": mean}
@@ -182,7 +182,7 @@ _BELOW = {
 }
 
 
-# Another baseline may have a higher mean IC over fewer days.
+# Where a table shows a higher mean IC of another baseline, over fewer days.
 _CHOSEN = phrase("The best is chosen over the {terms} that all of them have.")
 
 
