@@ -252,12 +252,14 @@ def test_orders_stand_on_the_page_and_in_the_workbook(universe, tmp_path):
     names = ["=1+1", "<b>X</b>", *universe.panel.nav.columns[2:]]
     panel = Panel(universe.panel.nav.set_axis(names, axis=1))
     mine = pd.DataFrame({"code": [names[0], names[1], "<i>"], "value": [100.0, 50.0, 1.0]})
-    found = select(panel, **MINE, holdings=mine, cash=10.0)
+    facts = pd.DataFrame({"code": names[:1], "name": ["Held & sold"]})
+    found = select(panel, **MINE, facts=facts, holdings=mine, cash=10.0)
     page = found.report(tmp_path / "picks.html").read_text("utf-8")
     assert 'id="orders"' in page
     assert "<b>X</b>" not in page
     assert "<i>" not in page.split("</style>")[1]
     assert "Doing nothing" in page
+    assert "<small>Held &amp; sold</small>" in page.split('id="orders"')[1]
     made = found.orders.table["action"].value_counts()
     sales, purchases = made["sell"], made["buy"]
     assert f"To get there: {sales} sales and {purchases} purchases" in page

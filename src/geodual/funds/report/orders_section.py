@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..evaluation.orders import Orders
 from ..language import phrase, reword, say
 from .markup import Column, Section, make_list, make_paragraph, make_section, make_table
@@ -39,19 +41,25 @@ def tell_orders(orders: Orders) -> dict[str, str]:
     }
 
 
-def show_orders(orders: Orders) -> Section:
+def show_orders(orders: Orders, names: Mapping[str, str]) -> Section:
     """Return the section of the orders.
 
     Parameters
     ----------
     orders : Orders
         The orders of a selection.
+    names : mapping of str to str
+        Names of funds by code; some may be missing.
     """
     days = orders.table["day"].dt.strftime("%Y-%m-%d").fillna("")
-    table = orders.table.assign(day=days, why=orders.table["why"].map(reword))
+    table = orders.table.assign(
+        name=[names.get(fund, "") for fund in orders.table["fund"]],
+        day=days,
+        why=orders.table["why"].map(reword),
+    )
     ranked = say("Rank of the forecast among {n:,} funds", n=orders.n_ranked)
     columns = (
-        Column("fund", "Fund", kind="text", under=("why",)),
+        Column("fund", "Fund", kind="text", under=("name", "why")),
         Column("action", "Order", reword, kind="text"),
         Column("units", "Units", lambda units: format_number(units, 4) if units else ""),
         Column("value", "Value", lambda value: format_two(value) if value else ""),

@@ -95,7 +95,9 @@ def render_selection(
     sections = (
         _show_minute(selection, addresses),
         _show_picks(selection, addresses),
-        None if selection.orders is None else show_orders(selection.orders),
+        None
+        if selection.orders is None
+        else show_orders(selection.orders, take_facts(selection.facts).names),
         _show_record(selection),
         _show_risk(selection),
         _show_cautions(selection),
