@@ -93,6 +93,7 @@ SKILL_WORDS = "Its IC differs from zero", ("not clearly differ", "too few values
 LEAD_WORDS = "more than chance alone", ("within what chance alone", "too short to tell")
 # The end of the sentence on the best baseline if it comes first, and its mark if it comes last.
 FIRST_WORDS, LAST_WORDS = " Without the baselines: ", " above the best baseline, "
+CHOSEN_WORDS = " The best is chosen over "  # may follow
 
 CLAIMS = {
     "skill": "headline: its IC differs from zero",
@@ -163,7 +164,7 @@ def split_headline(sentence: str) -> tuple[str, str]:
     first, found, rest = sentence.partition(FIRST_WORDS)
     if found:
         return rest, first
-    rest, _, last = sentence.rpartition(". ")
+    rest, _, last = sentence.partition(CHOSEN_WORDS)[0].rpartition(". ")
     if LAST_WORDS not in last:
         raise ValueError(f"The wording has changed; correct FIRST_WORDS or LAST_WORDS for {sentence!r}.")
     return rest, last

@@ -85,7 +85,7 @@ def test_the_page_of_picks_is_chinese(selection):
     with in_language("zh"):
         page = render_selection(selection)
     assert_is_chinese(page)
-    assert "买什么？" in page
+    assert "买什么，卖什么？" in page
     assert render_selection(selection) == before
 
 

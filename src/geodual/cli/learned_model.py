@@ -92,7 +92,7 @@ class LearnedModel:
                 raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             raise DataError(
-                f"{path}: this is no model that `geodual learn` saved without --metric. Learn it again."
+                f"{path}: this is not a model that `geodual learn` saved without --metric. Learn it again."
             ) from None
         return cls(model, names[0], columns, names[1:], rows)
 
