@@ -119,11 +119,13 @@ def test_a_sheet_is_found_by_a_name_that_the_facts_know(files, tmp_path):
         sheet(silent, inputs, "M0002", str(tmp_path / "y.html"))
 
 
-def test_a_run_with_facts_asks_for_them_in_words_of_the_app(made, tmp_path):
+def test_an_old_run_with_facts_asks_for_them_in_words_of_the_app(made, tmp_path):
     nav = read_nav(made / "nav.csv").nav
     facts = pd.DataFrame({"code": nav.columns, "type": "equity"})
     given = {"metrics": "euclidean", "baselines": (), "top": 3, "start": "2015-06-01"}
     backtest(nav, facts=facts, **given).save(tmp_path / "run")
+    kept = tmp_path / "run" / "facts.csv"
+    pd.read_csv(kept, dtype=str)[["fund", "name", "type", "company"]].to_csv(kept, index=False)
     inputs = {"table": (str(made / "nav.csv"), "nav.csv")}
     with pytest.raises(DataError) as caught:
         choose(silent, str(tmp_path / "run"), inputs, None, 0.0, 1)

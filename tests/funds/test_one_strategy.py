@@ -1,6 +1,7 @@
 """`backtest` and `select` describe the same strategy: its forecaster, its picks, its costs and its record."""
 
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import unquote
@@ -169,10 +170,53 @@ def test_what_a_run_has_settled_is_not_given_again(folder, until, given, message
         select(until, **{"run": folder, **given})
 
 
-def test_facts_of_the_study_are_needed_again(until, tmp_path):
+@pytest.fixture(scope="module")
+def facts(until):
     codes = until.nav.columns
-    facts = read_facts(pd.DataFrame({"code": codes, "type": [code[0] for code in codes]}))
-    folder = backtest(until, metrics="euclidean", facts=facts, types=["M", "E"]).save(tmp_path)
+    return read_facts(
+        pd.DataFrame(
+            {
+                "code": codes,
+                "type": [code[0] for code in codes],
+                "share_group": [f"pair {i // 2}" for i in range(len(codes))],
+                "purchase_fee": np.arange(len(codes)) % 3 * 0.001,
+                "redemption_fee": ["30:0.01"] + [None] * (len(codes) - 1),
+            }
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def with_facts(until, facts, tmp_path_factory):
+    study = backtest(until, metrics="euclidean", facts=facts, types=["M", "E"])
+    return study.save(tmp_path_factory.mktemp("runs") / "facts")
+
+
+def test_a_run_keeps_the_facts_about_its_funds(until, facts, with_facts):
+    """Types, share groups and fees decide what is picked and what it costs."""
+    mine = pd.DataFrame({"code": until.nav.columns[:1], "units": [1000.0], "bought": ["2014-09-20"]})
+    kept, given = (select(until, run=with_facts, facts=each, holdings=mine) for each in (None, facts))
+    assert set(kept.picks["type"]) <= {"M", "E"}
+    for name in ("picks", "left_out"):
+        pd.testing.assert_frame_equal(getattr(kept, name), getattr(given, name))
+    pd.testing.assert_frame_equal(kept.orders.table, given.orders.table)
+    assert kept.orders.table["fee"].sum() > 0.0
+    assert kept.notes == given.notes
+
+
+def test_a_fund_held_outside_the_universe_has_no_facts_in_the_run(until, facts, with_facts):
+    outside = next(code for code in until.nav.columns if code[0] not in "ME")
+    mine = pd.DataFrame({"code": [outside], "units": [1000.0]})
+    kept, given = (select(until, run=with_facts, facts=each, holdings=mine) for each in (None, facts))
+    assert any(outside in note and "fund facts" in note for note in kept.notes)
+    assert not any("fund facts" in note for note in given.notes)
+
+
+def test_a_run_of_an_earlier_version_needs_the_facts_again(until, facts, with_facts, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(with_facts, folder)
+    old = pd.read_csv(folder / "facts.csv", dtype=str)[["fund", "name", "type", "company"]]
+    old.to_csv(folder / "facts.csv", index=False)
     with pytest.raises(DataError, match=r"`facts` \(--meta\)"):
         select(until, run=folder)
     assert set(select(until, run=folder, facts=facts).picks["type"]) <= {"M", "E"}

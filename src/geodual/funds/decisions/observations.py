@@ -48,6 +48,8 @@ class Observations:
         each other.
     asked : iterable of str
         Factors whose raw values forecasters want to see, such as "sharpe_90"; no other result depends on it.
+    computed : DataFrame, optional
+        What `compute_factors` returns for these days and perhaps others; by default it is called here.
     """
 
     def __init__(
@@ -60,11 +62,12 @@ class Observations:
         one_class: bool = False,
         types: Mapping[str, str] | None = None,
         asked: Iterable[str] = (),
+        computed: pd.DataFrame | None = None,
     ) -> None:
         self.panel, self.days, self.factors = panel, days, factors
         self.facts, self.types = facts or no_facts(), dict(types or {})
         self._history = FundHistory(panel.nav, days, factors.rows_per_year)
-        table = compute_factors(panel, days, factors)
+        table = compute_factors(panel, days, factors) if computed is None else computed.loc[days]
         grouped = self.facts if one_class and self.facts.groups else None
         needed = factors.values_needed
         by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
@@ -183,6 +186,7 @@ def observe(
     facts: FundFacts,
     days: pd.DatetimeIndex | None = None,
     asked: Iterable[str] = (),
+    computed: pd.DataFrame | None = None,
 ) -> Observations:
     """Return what is known on each rebalance day, or on other days.
 
@@ -200,6 +204,8 @@ def observe(
         By default the rebalance days.
     asked : iterable of str
         Factors whose raw values forecasters want to see.
+    computed : DataFrame, optional
+        What `compute_factors` returns for these days and perhaps others.
     """
     if days is None:
         days = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
@@ -211,6 +217,7 @@ def observe(
         one_class=config.share_classes == "one",
         types=types_compared(config, facts.types, panel.nav.columns),
         asked=asked,
+        computed=computed,
     )
 
 

@@ -702,9 +702,9 @@ class StudyTables:
     )
     facts: pd.DataFrame = stored(
         "Funds",
-        "name, type and company of each fund",
+        "what is known about each fund",
         key="fund",
-        columns=("name", "type", "company"),
+        columns=("name", "type", "group", "company", "redemption_fees", "purchase_fee"),
         gaps=True,
         default=pd.DataFrame,
     )

@@ -22,7 +22,7 @@ SHARES = frozenset(
         *("hit_rate", "annual_return", "volatility", "max_drawdown", "depth", "coverage", "share", "known"),
         *("weight", "forecast", "realized", "earned", "past_low", "past_high", "turnover", "traded", "cost"),
         *("cash", "unfilled", "gross", "net", "excess", "break_even", "1", "2", "3", "4", "5", "spread"),
-        *("alpha", "tracking_error", "up_capture", "down_capture", "cvar"),
+        *("alpha", "tracking_error", "up_capture", "down_capture", "cvar", "purchase_fee"),
     }
 )
 PERSISTENT = frozenset(  # columns of tables of persistence
@@ -34,6 +34,7 @@ RANKED = SHARES - {"forecast"}  # where forecasts are ranks between −½ and ½
 WORDS = phrases(
     *("period", "validation", "test", "both", "date", "day", "month", "months", "year", "days"),
     *("forecaster", "against", "baseline", "index", "fund", "name", "type", "company", "funds"),
+    *("group", "purchase_fee", "redemption_fees"),
     *("ic_mean", "ic_std", "icir", "t", "p", "p_holm", "low", "high", "hit_rate", "n", "mean", "difference"),
     *("annual_return", "volatility", "sharpe", "sortino", "cvar", "max_drawdown", "turnover"),
     *("kind", "factor", "momentum", "rest_ic", "rest_low", "rest_high", "rest_p", "return_12m"),

@@ -117,7 +117,7 @@ def _tell_fees(study: StudyTables) -> str:
         )
     else:
         text = say("A trade costs {share} of its value per side.", share=share)
-    if study.facts.notna().any(axis=None):
+    if study.facts.reindex(columns=["purchase_fee", "redemption_fees"]).notna().any(axis=None):
         text = say_all(text, say("Fees that the fund facts name take their place."))
     sums = study.fills.groupby("side")[["fee", "value"]].sum()
     if not sums["fee"].sum() > 0.0:

@@ -19,7 +19,7 @@ from ..evaluation.tuning import take_chosen
 from ..factors.factor import FactorSet, choose_factors
 from ..forecasters.forecast import Forecaster
 from ..forecasters.make import Workshop
-from ..sources.reading.fund_facts import FundFacts
+from ..sources.reading.fund_facts import FundFacts, no_facts
 from .saved_study import read_study
 
 _ROUNDING = 1e-9  # relative difference of returns that were saved with all digits
@@ -41,6 +41,8 @@ class Plan:
         The study that is continued.
     name : str, optional
         The forecaster that the user chose among those of the study.
+    facts : FundFacts
+        Facts about the funds: those given, otherwise those of the study.
     folder : str
         The folder of the study, if it is on disk.
     """
@@ -48,6 +50,7 @@ class Plan:
     config: StudyConfig
     factors: FactorSet
     forecasters: dict[str, Forecaster]
+    facts: FundFacts
     study: StudyTables | None = None
     name: str | None = None
     folder: str = ""
@@ -67,7 +70,7 @@ def plan_of_run(
     given : mapping
         Arguments that a run has settled already; they must be None or absent.
     facts : FundFacts
-        Facts about the funds; they are needed if the run had some.
+        Facts about the funds; if nothing is known, those of the run.
     """
     more = [name for name, value in given.items() if value is not None]
     if more:
@@ -80,15 +83,24 @@ def plan_of_run(
             f"`forecaster` must be one of those that the run compared, {', '.join(study.config.compared)}, "
             f"got {forecaster!r}."
         )
-    if study.facts_digest and not facts.digest:
-        raise DataError("The run used facts about the funds; give them again as `facts` (--meta).")
     used, config = forecaster or study.strategy, replace(study.config, end="")
     workshop = Workshop(config)
     made = workshop.metric(used) if used in config.metrics else workshop.make(used)
     if used in study.chosen:
         made = take_chosen(used, made, study.chosen[used], config)
     folder = "" if isinstance(run, StudyTables) else str(run)
-    return Plan(config, choose_factors(config.factors), {used: made}, study, forecaster, folder)
+    known = facts if facts.digest else _facts_of(study)
+    return Plan(config, choose_factors(config.factors), {used: made}, known, study, forecaster, folder)
+
+
+def _facts_of(study: StudyTables) -> FundFacts:
+    """Return the facts that a run used; raise if its folder is of a version that did not keep them all."""
+    if not study.facts_digest:
+        return no_facts()
+    columns = list(no_facts().table)
+    if not set(columns) <= set(study.facts):
+        raise DataError("The run used facts about the funds; give them again as `facts` (--meta).")
+    return FundFacts(study.facts[columns].dropna(how="all").rename_axis("code"), "the run")
 
 
 def check_past(study: StudyTables, observations: Observations) -> None:

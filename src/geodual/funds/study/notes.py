@@ -13,6 +13,7 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
 from ..evaluation.concentration import tell_concentration
 from ..evaluation.market import FeeRules
+from ..evaluation.orders import Position
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.forecast import NO_LABEL
@@ -20,6 +21,7 @@ from ..forecasters.registry import forecaster_label
 from ..language import phrase, phrases
 from ..panel import Finding, Panel
 from ..report.headline import write_headline
+from ..sources.reading.fund_facts import FundFacts
 from .look_back import LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
@@ -108,6 +110,21 @@ def _note_facts(observations: Observations) -> list[str]:
             n=len(unknown),
             n_funds=len(funds),
             fund=unknown[0],
+        )
+    ]
+
+
+def note_held(position: Position, facts: FundFacts) -> list[str]:
+    """Return a note if facts are known, but not of all funds held."""
+    held = dict.fromkeys(position.lots["fund"])
+    unknown = [fund for fund in held if fund not in facts.table.index]
+    if facts.table.empty or not unknown:
+        return []
+    return [
+        phrase(
+            "Not in the fund facts, so without a name, type or fee of their own: {list_funds}. A run keeps "
+            "the facts about the funds of its universe only.",
+            list_funds=", ".join(unknown),
         )
     ]
 

@@ -32,7 +32,11 @@ from .study import Study
 _ROUNDING = 1e-9
 _KEY = ["date", "forecaster", "fund"]
 _DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "forecaster", "neighbor", "factor", "view", "label", "side", "name", "type", "company")
+_TEXTS = (
+    *("fund", "forecaster", "neighbor", "factor", "view", "label", "side"),
+    *("name", "type", "company", "group", "redemption_fees"),
+)
+_OF_OLD_FACTS = ["fund", "name", "type", "company"]
 _SUMMARY = {
     "source": str,
     "sha256": str,
@@ -180,6 +184,8 @@ def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) ->
     table = table.rename(columns={name: new for name, new in old.items() if new not in table})
     wide = table.columns[1:] if about.per in ("factor", "portfolio") else names.get(about.per, ())
     columns = [*([about.key] if about.key else []), *wide, *about.columns]
+    if about.name == "facts" and list(table) == _OF_OLD_FACTS:
+        columns = _OF_OLD_FACTS
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")

@@ -27,6 +27,7 @@ from ..evaluation.risk_free import take_risk_free
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import SelectionTables
 from ..evaluation.weights import make_caps, portfolio_weights
+from ..factors.compute import compute_factors
 from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
@@ -42,7 +43,7 @@ from ..sources.reading.nav_file import read_indices, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .index_mix import index_by_fund, name_indices
 from .look_back import LookBack, look_back
-from .notes import note_concentration, note_decision, note_last_row, note_study, note_trading
+from .notes import note_concentration, note_decision, note_held, note_last_row, note_study, note_trading
 from .past_ranges import measure_volatility, past_ranges
 from .workbook import write_selection_workbook
 
@@ -206,7 +207,7 @@ def select(
         Index levels that the track record is compared with, also by type of funds; by default those of the
         run, if it has any.
     facts : FundFacts, DataFrame or path, optional
-        Facts about the funds, in any form that `read_facts` reads.
+        Facts about the funds, in any form that `read_facts` reads; by default those of the run.
     run : Study or path, optional
         A study, or the folder of one, whose strategy is to be continued. `panel` is its table or a longer one
         with the same past. All other settings are those of the study, and cannot be given besides.
@@ -248,14 +249,14 @@ def select(
     True
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    known, levels = take_facts(facts), None if index is None else read_indices(index)
-    plan = _plan(run, (metric, forecaster, forecasters), known, {"top": top, **settings})
+    levels = None if index is None else read_indices(index)
+    plan = _plan(run, (metric, forecaster, forecasters), take_facts(facts), {"top": top, **settings})
     mine, cash = _take_money(holdings, cash)
     asked = _day_asked(panel, as_of)
-    config, made = plan.config, plan.forecasters
+    config, made, known = plan.config, plan.forecasters, plan.facts
     until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
     rebalances = rebalance_days(pd.DatetimeIndex(until.nav.index), config.frequency)
-    now, past = observe_now(until, plan, known, rebalances)
+    now, past = observe_now(until, plan, rebalances)
     fees = make_fee_rules(config, known)
     # The past comes first: it may choose hyper-parameters, and tells what is held.
     if plan.study is not None:
@@ -274,6 +275,7 @@ def select(
         *note_last_row(until.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, looked),
         *note_concentration(picks.funds.tolist(), picks.day, now),
+        *([] if position is None else note_held(position, known)),
         *note_trading(config, fees),
     )
     found = _assemble(now, decision, picks, looked, config, notes, plan.folder)
@@ -357,12 +359,10 @@ def _plan(
     factors, settings = take_factors({k: v for k, v in given.items() if k != "top" or v is not None})
     compared = _compared(*named)
     config = StudyConfig(**compared_settings(*compared), **check_names(settings, "select"))
-    return Plan(config, factors, resolve_compared(*compared, config))
+    return Plan(config, factors, resolve_compared(*compared, config), facts)
 
 
-def observe_now(
-    until: Panel, plan: Plan, facts: FundFacts, rebalances: pd.DatetimeIndex
-) -> tuple[Observations, Observations]:
+def observe_now(until: Panel, plan: Plan, rebalances: pd.DatetimeIndex) -> tuple[Observations, Observations]:
     """Return what is known on the last day, and what was known on the rebalance days of the past.
 
     Off the calendar, the past is still judged on the usual rebalance days.
@@ -373,8 +373,6 @@ def observe_now(
         The trading days up to the day of the decision, as `prepare_panel` returns them.
     plan : Plan
         The strategy.
-    facts : FundFacts
-        Facts about the funds.
     rebalances : DatetimeIndex
         The usual rebalance days.
     """
@@ -382,7 +380,8 @@ def observe_now(
     asked = factors_asked((*plan.forecasters.values(), *resolve_baselines(config).values()))
     used = _days_until(days, rebalances, config, plan.forecasters)
     factors = plan.factors.on(days)
-    now = observe(until, config, factors, facts, used, asked)
+    computed = compute_factors(until, used.union(rebalances), factors)
+    now = observe(until, config, factors, plan.facts, used, asked, computed)
     rows = decision_rows(now, replace(config, start=""), include_last=True)
     if rows[-1] != len(now.days) - 1:
         raise DataError(
@@ -390,7 +389,7 @@ def observe_now(
         )
     if now.days.equals(rebalances):
         return now, now
-    return now, observe(until, config, factors, facts, rebalances, asked)
+    return now, observe(until, config, factors, plan.facts, rebalances, asked, computed)
 
 
 def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:

@@ -119,7 +119,7 @@ class Study(StudyTables):
     factor_labels : mapping
         Label of each factor in reports, by name.
     facts : DataFrame
-        What is known of the funds: name, type and company, by fund.
+        What is known about the funds: names, types, share groups, companies and fees, by fund.
     facts_digest : str
         SHA-256 of all facts that were given; "" without any.
     ic_decay : DataFrame

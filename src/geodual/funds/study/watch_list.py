@@ -108,7 +108,7 @@ def watch(
         those of its last decision up to a day. By default, funds are ranked by their return over a year,
         among funds of the same type where types are known.
     facts : FundFacts, DataFrame or path, optional
-        Facts about the funds, in any form that `read_facts` reads.
+        Facts about the funds, in any form that `read_facts` reads; by default those of the run.
     rank_drop : float
         Share of all ranks that a fund may lose, from 0 to 1.
     drawdown : float
@@ -138,6 +138,7 @@ def watch(
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
     mine, known = take_holdings(holdings), take_facts(facts)
     plan = None if run is None else plan_of_run(run, None, {}, known)
+    known = known if plan is None else plan.facts
     nav = keep_trading_days(panel).nav
     then, now = _row_since(nav, since), pd.Timestamp(nav.index[-1])
     config = StudyConfig() if plan is None else plan.config
@@ -186,7 +187,7 @@ def _ranks(
         return [_rank_within(trailing_returns(nav, day, [1])[1].dropna(), types) for day in days], []
     ranked, notes = [], []
     for day in days:
-        forecast, decided = _forecast(panel, plan, facts, day)
+        forecast, decided = _forecast(panel, plan, day)
         ranked.append(_rank_within(forecast, pd.Series("", forecast.index)))
         if decided != day:
             told = f"on {decided.date()}" if decided is not None else "none"
@@ -200,9 +201,7 @@ def _rank_within(values: pd.Series[float], types: pd.Series[str]) -> pd.DataFram
     return pd.DataFrame({"rank": ranks, "n": groups.transform("size")}, dtype=float)
 
 
-def _forecast(
-    panel: Panel, plan: Plan, facts: FundFacts, day: pd.Timestamp
-) -> tuple[pd.Series[float], pd.Timestamp | None]:
+def _forecast(panel: Panel, plan: Plan, day: pd.Timestamp) -> tuple[pd.Series[float], pd.Timestamp | None]:
     """Return the forecasts of a day: those of the run, or made now if the run ended before it."""
     study, name = plan.study, next(iter(plan.forecasters))
     if study is not None and day <= study.equity.index[-1]:
@@ -211,9 +210,9 @@ def _forecast(
         ]
         last = own["date"].max() if len(own) else None
         return own[own["date"] == last].set_index("fund")["forecast"], last
-    until = prepare_panel(panel.until(day), plan.config, facts)
+    until = prepare_panel(panel.until(day), plan.config, plan.facts)
     days = pd.DatetimeIndex(until.nav.index)
-    now, past = observe_now(until, plan, facts, rebalance_days(days, plan.config.frequency))
+    now, past = observe_now(until, plan, rebalance_days(days, plan.config.frequency))
     if study is not None:
         check_past(study, past)
     decision = walk_forward(now, plan.forecasters, [len(now.days) - 1])[0]

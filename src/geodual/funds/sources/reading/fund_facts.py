@@ -139,9 +139,8 @@ class FundFacts:
         return [code for code in n_values.index if code not in groups or best[groups[code]][2] == code]
 
     def of_funds(self, funds: pd.Index[str]) -> pd.DataFrame:
-        """Return name, type and company of some funds, by fund; missing where unknown."""
-        shown = self.table[["name", "type", "company"]].reindex(funds)
-        return shown.rename_axis("fund")
+        """Return the facts about some funds, by fund; missing where unknown."""
+        return self.table.reindex(funds).rename_axis("fund")
 
     @cached_property
     def digest(self) -> str:
