@@ -263,10 +263,24 @@ def test_orders_stand_on_the_page_and_in_the_workbook(universe, tmp_path):
     made = found.orders.table["action"].value_counts()
     sales, purchases = made["sell"], made["buy"]
     assert f"To get there: {sales} sales and {purchases} purchases" in page
-    assert "What to buy and sell?" in page
+    assert "Sell Held &amp; sold and &lt;b&gt;X&lt;/b&gt; in full." in page
+    assert "in part." not in page
     book = openpyxl.load_workbook(found.to_excel(tmp_path / "picks.xlsx"))
     rows = list(book["Orders"].values)
     assert len(rows) == 1 + len(found.orders.table)
     assert len(list(book["Lots"].values)) == 3
     assert all(cell.data_type != "f" for row in book["Orders"].iter_rows() for cell in row)
     assert select(panel, **MINE).orders is None
+
+
+def test_a_sale_of_all_units_is_in_full_and_one_of_some_in_part(universe, tmp_path):
+    """Also if rounding leaves a weight that is not quite zero."""
+    kept = select(universe.panel, **MINE).picks["fund"].iloc[0]
+    other = next(
+        fund for fund in universe.panel.nav if fund not in set(select(universe.panel, **MINE).picks["fund"])
+    )
+    mine = pd.DataFrame({"code": [kept, other], "value": [1000.0, 0.1]})
+    found = select(universe.panel, **MINE, holdings=mine)
+    page = found.report(tmp_path / "picks.html").read_text("utf-8")
+    assert f"Sell {other} in full. Sell {kept} in part." in page
+    assert "What to buy and sell?" in page

@@ -59,13 +59,14 @@ from .wording import (
     format_percent,
     format_two,
     format_whole,
+    join_words,
     name_factor,
     name_forecaster,
     name_source,
     span_days,
 )
 
-_LONGEST = 30  # letters of a name in the list of what to buy
+_LONGEST = 30  # letters of a name in the sentence on what to sell
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
@@ -218,27 +219,37 @@ def _answer(answer: Answer, more: str = "") -> str:
 
 
 def _list_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> str:
-    """Return the picks in one line, by name or code, each with a link to its fact sheet; then the orders."""
+    """Return the picks by name or code, each with a link to its fact sheet; then the orders."""
     names = _texts(selection.picks, "name")
+    kind = "names" if any(names) else "codes"
     shown = [
-        _fund_link(fund, _cut(name or fund), addresses)
+        f"<li>{_fund_link(fund, name or fund, addresses)}</li>"
         for fund, name in zip(selection.picks["fund"], names, strict=True)
     ]
-    comma = say(", ")
-    listed = [f'<span class="pick">{link}{comma.rstrip()}</span>' for link in shown[:-1]] + shown[-1:]
-    gap = " " if comma.endswith(" ") else ""
-    picks = say(": {funds}.", funds=gap.join(listed)) if shown else ""
-    return picks if selection.orders is None else f"{picks} {escape(_count_orders(selection.orders))}"
+    picks = f'<ol class="{kind}">{"".join(shown)}</ol>' if shown else ""
+    if selection.orders is None:
+        return picks
+    return f"{picks}{escape(_tell_orders(selection.orders, take_facts(selection.facts).names))}"
 
 
-def _count_orders(orders: Orders) -> str:
-    counts = orders.table["action"].value_counts()
-    sales, purchases = int(counts.get("sell", 0)), int(counts.get("buy", 0))
-    return say(
-        "To get there: {sales} and {purchases} for {fees} in fees, see the orders below.",
-        sales=count_things(sales, "{n} sale", "{n} sales"),
-        purchases=count_things(purchases, "{n} purchase", "{n} purchases"),
-        fees=format_two(orders.fees),
+def _tell_orders(orders: Orders, names: Mapping[str, str]) -> str:
+    """Return what is sold, and how many orders lead to the picks, in words."""
+    sold = orders.table[orders.table["action"] == "sell"]
+    is_all = np.isclose(sold["units"], sold["units_before"])
+    whole, part = (
+        join_words([_cut(names.get(fund) or fund) for fund in sold.loc[rows, "fund"]])
+        for rows in (is_all, ~is_all)
+    )
+    purchases = int((orders.table["action"] == "buy").sum())
+    return say_all(
+        say("Sell {funds} in full.", funds=whole) if whole else "",
+        say("Sell {funds} in part.", funds=part) if part else "",
+        say(
+            "To get there: {sales} and {purchases} for {fees} in fees, see the orders below.",
+            sales=count_things(len(sold), "{n} sale", "{n} sales"),
+            purchases=count_things(purchases, "{n} purchase", "{n} purchases"),
+            fees=format_two(orders.fees),
+        ),
     )
 
 
