@@ -60,7 +60,7 @@ def pick(rng: Rng, *choices: Any) -> Any:
 
 
 def has_nan(values: Any) -> bool:
-    """Tell whether numbers, in an array or nested in tuples, lists and dictionaries, hold NaN or infinity."""
+    """Return whether an array, or nested tuples, lists and dictionaries of numbers, hold NaN or infinity."""
     if isinstance(values, dict):
         return any(map(has_nan, values.values()))
     if isinstance(values, (tuple, list)):

@@ -87,7 +87,7 @@ def _with_warnings(outcome: Outcome, messages: list[str], categories: Iterable[t
     if outcome.verdict in ("finding", "refusal"):
         return outcome
     for message, category in zip(messages, categories, strict=True):
-        # Numpy warns like this where nobody looked at the numbers; a warning for users is of another kind.
+        # Numpy warns like this where code did not check the numbers; a warning for users is of another kind.
         if issubclass(category, (RuntimeWarning, DeprecationWarning, FutureWarning)):
             return Outcome(outcome.name, "finding", f"leaked {category.__name__}: {message}")
     if messages and outcome.verdict in ("answer", "status"):

@@ -141,7 +141,7 @@ def _run_anew(tests: list[str]) -> None:
 
 
 def key(row: dict[str, object]) -> str:
-    """Return what tells a mutant from others."""
+    """Return what distinguishes a mutant from others."""
     return f"{row['path']}:{row['start']}:{row['end']}:{row['new']}"
 
 

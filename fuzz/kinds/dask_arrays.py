@@ -89,7 +89,7 @@ def _fitted(learner: Any, X: Any, y: Any, weight: Any, chunks: Any, lazy: tuple[
 
 
 def _is_ordinary(X: Any) -> bool:
-    """Tell whether samples differ by more than rounding errors, and neither too little nor too much.
+    """Return whether samples differ by more than rounding errors, and neither too little nor too much.
 
     For others the two fits may differ. An array of equal samples has the prior as its metric if bounds are
     given, but a dask array has no covariance; squares of its extreme entries overflow in other places.

@@ -251,7 +251,7 @@ def wrong_with_metric(learner: Any) -> Iterator[str]:
 
 
 def _is_plain(learner: Any, y: Any, more: dict[str, Any], steps: str) -> bool:
-    """Tell whether the program is one that `_refuted` can write down."""
+    """Return whether the program is one that `_refuted` can write down."""
     if type(learner) not in (RPDML, ITML) or more or steps == "partial" or np.ndim(y) != 1:
         return False
     if isinstance(learner, RPDML) and learner.alpha:

@@ -229,7 +229,7 @@ def test_dark_mode_follows_the_system_and_the_switch(page):
     set_scheme(page, "dark")
     dark = page.execute_script(color)
     assert light != dark
-    # The browser tells the page of the new scheme in its own time.
+    # The page learns of the new scheme a little later.
     WebDriverWait(page, 5).until(lambda _: find(page, "#theme").get_attribute("aria-pressed") == "true")
     click(page, find(page, "#theme"))
     assert page.execute_script(color) == light

@@ -225,7 +225,7 @@ def test_share_classes_are_twins(decimals: int) -> None:
 
 
 def test_trackers_of_one_index_and_steady_funds_are_no_twins() -> None:
-    """A tracking error of 1 % a year tells two funds apart, and so does the wobble of two steady ones."""
+    """A tracking error of 1 % a year separates two funds, and so does the wobble of two steady ones."""
     rng = np.random.default_rng(0)
     nav = clean_table()
     for name in ("first", "second"):

@@ -42,7 +42,7 @@ def test_a_study_comes_back_as_it_was(saved):
 def test_its_report_is_the_same(saved, tmp_path):
     folder = saved[1]
     found = read_study(folder).report(tmp_path / "found.html").read_text("utf-8")
-    whole = found.split('id="configuration"')[0]  # what follows tells the run time
+    whole = found.split('id="configuration"')[0]  # what follows has the run time
     assert (folder / "report.html").read_text("utf-8").split('id="configuration"')[0] == whole
 
 

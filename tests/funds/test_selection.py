@@ -1,4 +1,4 @@
-"""`select` against slow code written from its description, and what it tells the reader."""
+"""`select` against slow code written from its description, and what the reader sees."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The track record of past decisions: its numbers, and what it tells in words."""
+"""The track record of past decisions: its numbers and its words."""
 
 import numpy as np
 import pandas as pd

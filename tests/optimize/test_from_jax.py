@@ -23,7 +23,7 @@ from geodual.optimize.trees import as_data
 
 CODE = 3  # pieces of code per problem: values, gradient, Hessian product
 CALLS = (3, 4)  # of the cost and of a constraint, when all of it is traced; slopes are traced by themselves
-LOOK = 1  # one more trace, which compiles nothing, tells whether compiled code can be shared
+LOOK = 1  # one more trace, which compiles nothing, shows whether compiled code can be shared
 
 
 class Counted:

@@ -251,7 +251,7 @@ def test_costs(case: Case, library: str) -> None:
 @over_libraries
 @over_cases
 def test_every_constraint_by_itself(case: Case, library: str) -> None:
-    """A list of functions is joined into one vector, but each function can still be had alone."""
+    """A list of functions is joined into one vector, but each function is still available alone."""
     pytest.importorskip(library)
     ours, theirs = case.automatic(library), case.by_hand
     x, u = drawn(case)

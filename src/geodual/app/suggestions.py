@@ -7,7 +7,7 @@ import pandas as pd
 from geodual.funds.config import StudyConfig
 
 _LEARNED = pd.DateOffset(years=2)  # before the test period: a year of factors, and a year of decisions
-_TESTED = pd.DateOffset(years=1)  # the shortest test period that tells anything
+_TESTED = pd.DateOffset(years=1)  # the shortest test period that is informative
 _SHARE = 0.6  # of the days come before the test period, as in the paper: 5 of its 7 years, less the first
 _FEW = 5  # hold at most a fifth of the funds
 

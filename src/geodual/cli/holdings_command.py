@@ -77,7 +77,7 @@ def run_watch(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Tell what has changed for the funds held since a day; exit code 1 if something crossed a limit.
+    """List what has changed for the funds held since a day; exit code 1 if something crossed a limit.
 
     [bold]Examples[/bold]
 

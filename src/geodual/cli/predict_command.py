@@ -49,7 +49,7 @@ def run_predict(
     Columns are found by name. For classes, it writes the likeliest one and the probability of each; for
     numbers, the prediction and an interval. If the table has the target, the score on it is reported.
 
-    --nearest tells why: rows of the table that the model learned from, counted from 1 below the header, and
+    --nearest shows why: rows of the table that the model learned from, counted from 1 below the header, and
     their learned distances.
 
     [bold]Examples[/bold]

@@ -38,7 +38,7 @@ _TITLES = {"validation": "validation period", "test": "test period", "both": "bo
 
 _LEFT_OUT_SHOWN = 10  # funds printed
 _NUMERIC = ("rank", "weight", "forecast", "80 % of like funds")
-_KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
+_KNOWN = 0.9  # note picks of which a smaller share of the factors is known
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 Overwrite = Annotated[

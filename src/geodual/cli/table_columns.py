@@ -58,7 +58,7 @@ class Column:
         return [f"{self.name} = {category}" for category in (*self.categories, *others)]
 
     def encode(self, table: RawTable, at: int, notes: list[str]) -> Array:
-        """Return the features of a table whose column `at` this is, NaN where a cell tells nothing."""
+        """Return the features of a table whose column `at` this is, NaN where a cell has no information."""
         if self.kind == "number":
             return _encode_numbers(self, table, at, notes)
         if self.kind == "day":

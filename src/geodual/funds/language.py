@@ -24,7 +24,7 @@ LANGUAGES = (ENGLISH, "zh")
 KEPT = ("fund", "other", "name", "company")  # placeholders of names: never translated
 _LABELS = ("index", "forecaster")  # placeholders of names, of which the catalog may have some
 _NUMBER = re.compile(r"n(_\w+)?")  # placeholders of numbers
-_MEANING = "\x04"  # ends what tells two meanings of a text apart
+_MEANING = "\x04"  # ends the mark of one of two meanings of a text
 _PAGES = "report/"  # the folder of the texts that only `say` says
 _CHINESE, _LATIN = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9%+−]")
 _DAYS = re.compile(r"date|list_dates")  # placeholders of days
@@ -67,8 +67,8 @@ def say(template: str, /, **values: Any) -> str:
     ----------
     template : str
         The English text, with placeholders as `str.format` has them. What the catalog lacks, such as the
-        name of a fund, stays as it is. As in gettext, what stands before "\x04" is not shown; it tells two
-        meanings of a text apart.
+        name of a fund, stays as it is. As in gettext, what stands before "\x04" is not shown; it marks
+        one of two meanings of a text.
     **values : object
         What the placeholders stand for, already in the current language.
     """

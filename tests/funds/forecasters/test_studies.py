@@ -280,7 +280,7 @@ def test_hidden_skill_is_found_by_learning_and_not_by_baselines():
 
 
 def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
-    """The mean of two lucky days is no record; the note tells the number of days of the one that is used."""
+    """The mean of two lucky days is no record; the note has the number of days of the one that is used."""
     rng = np.random.default_rng(0)
     ic = pd.DataFrame({"lucky": [0.9, 0.8] + [np.nan] * 10, "steady": 0.1 + 0.05 * rng.standard_normal(12)})
     table = compare_candidates(ic, 2)

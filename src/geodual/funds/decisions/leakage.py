@@ -59,7 +59,7 @@ def check_leakage(
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name. By default the six of the paper, or none if `forecasters` are given.
     index : Series, path or mapping, optional
-        Index levels; their days help to tell trading days.
+        Index levels; their days help to find trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads. They count as known on every day.
     n_days : int, optional

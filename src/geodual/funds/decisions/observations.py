@@ -175,7 +175,7 @@ def prepare_panel(
                 f"{panel.nav.index[0].date()}. Choose a later day."
             )
         panel = panel.until(pd.Timestamp(config.end))
-    # All funds tell which days are trading days, also those that the study may not choose.
+    # All funds decide which days are trading days, also those that the study may not choose.
     return filter_funds(keep_trading_days(panel, index_days), config, facts)
 
 

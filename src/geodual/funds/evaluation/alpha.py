@@ -255,7 +255,7 @@ def _weighted_mean(x: Array, variances: Array) -> float:
 def zero_share(p: Array, random_state: int = 0) -> float:
     """Return the share of tests whose null hypothesis is true (Storey, 2002), at most 1.
 
-    Of true nulls the p-values are uniform, so that those above λ tell their number. Of several λ, the one
+    Of true nulls the p-values are uniform, so that those above λ show their number. Of several λ, the one
     with the least mean squared error is taken: of resamples, about the smallest estimate of all.
 
     Parameters

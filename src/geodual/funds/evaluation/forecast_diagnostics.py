@@ -56,7 +56,7 @@ def returns_by_fifth(predictions: pd.DataFrame, forecasters: Sequence[str]) -> p
 
 
 def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the returns by fifth of several periods in one table, and tell whether they rise.
+    """Join the returns by fifth of several periods in one table, with whether they rise.
 
     Returns
     -------

@@ -130,7 +130,7 @@ def deflate_sharpe(
     DataFrame
         By portfolio: `sharpe` (per year), `deflated_sharpe` (a probability), `probabilistic_sharpe` (the same
         with hurdle 0), `trials`. NaN for constant curves. The deflated one is also NaN if there are several
-        trials but fewer than two Sharpe ratios to tell their spread.
+        trials but fewer than two Sharpe ratios to measure their spread.
     """
     returns, rates = row_returns(equity), row_rates(equity.index, risk_free)
     own = spread_of_sharpe(sharpe_per_row(returns, rates)) if spread is None else spread

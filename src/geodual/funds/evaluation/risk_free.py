@@ -82,5 +82,5 @@ def rate_table(risk_free: RiskFree, first: pd.Timestamp) -> pd.DataFrame:
 
 
 def rate_of_table(table: pd.DataFrame) -> RiskFree:
-    """Return the risk-free rate that such a table tells."""
+    """Return the risk-free rate in such a table."""
     return pd.Series(table["rate"], dtype=float) if len(table) else 0.0

@@ -1,6 +1,6 @@
 """What forecasters know: more than the baselines, more than chance, and more than momentum explains.
 
-Without skill, the ICs of a day could as well have had the other sign: what was known before does not tell in
+Without skill, the ICs of a day could as well have had the other sign: what was known before does not say in
 which direction the market will go. So the record is compared with those in which the signs of random days
 are turned. All series of a day are turned together, as they resemble each other.
 
@@ -321,7 +321,7 @@ def summarize_skill(
     Returns
     -------
     DataFrame
-        By name: the columns of `COLUMNS`, as `StudyTables.skill_map` tells.
+        By name: the columns of `COLUMNS`, as in `StudyTables.skill_map`.
     """
     if rest is not None:
         n_choices = 2 * n_choices  # each forecaster is tested twice: its IC, and that of the rest

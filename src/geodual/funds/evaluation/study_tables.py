@@ -86,8 +86,8 @@ def no_curves() -> pd.DataFrame:
 class StudyTables:
     """The tables of a study, those that `backtest` made and those that follow from them.
 
-    To add a table, define it here, with a title and a few words on what it tells: it is then in the workbook
-    and in the report, too, and in the run folder if it says ``saved=True``. The order of the definitions is
+    To add a table, define it here, with a title and a few words about it: it is then in the workbook and
+    in the report, too, and in the run folder if it says ``saved=True``. The order of the definitions is
     that of the sheets. `Study` documents the fields, and adds saving, reports and plots.
     """
 

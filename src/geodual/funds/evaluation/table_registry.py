@@ -64,7 +64,7 @@ class Table:
     title : str
         Title of its sheet in a workbook; "" if it has none.
     about : str
-        What it tells, in a few words.
+        What it is about, in a few words.
     percent : collection of str or None
         Columns that a workbook shows as percentages; None for all columns of decimal numbers.
     file : str

@@ -332,7 +332,7 @@ def list_cautions(selection: SelectionTables, case: PickCase) -> list[str]:
 
 
 def _behind(case: PickCase) -> Iterator[str]:
-    """Tell of what needs no forecasts and earned more."""
+    """Yield what needs no forecasts and earned more."""
     measures = case.record.measures(case.risk_free)
     if PICKS not in measures.index:
         return
@@ -352,7 +352,7 @@ def _behind(case: PickCase) -> Iterator[str]:
 
 
 def _doubtful(selection: SelectionTables) -> Iterator[str]:
-    """Tell of picks with findings in their data, or with unknown factors."""
+    """Yield picks with findings in their data, or with unknown factors."""
     for pick in selection.picks.to_dict("records"):
         if isinstance(finding := pick.get("finding"), str) and finding:
             yield say("{fund}: {finding}", fund=pick["fund"], finding=reword(finding))

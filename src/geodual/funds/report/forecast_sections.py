@@ -210,7 +210,7 @@ def show_types(study: StudyTables) -> Section | None:
     )
     table = make_table(_ic_within(study), columns, "Mean IC overall and within types, whole study")
     lead = phrase(
-        "A forecast that only tells types of funds apart has an IC overall, but none within a type. The bars "
+        "A forecast that only separates types of funds has an IC overall, but none within a type. The bars "
         "show the mean IC among the funds of each type."
     )
     plot = Plot("ic_by_type", "Bar chart of the mean IC within each type of fund, for one forecaster.")

@@ -343,7 +343,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
     columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
     tabs = make_period_tabs(study, headline.period, "baselines", study.baselines, columns, "Baselines")
     lead = phrase(
-        "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
+        "What you get without learning: funds ranked by one number, under the same rules and fees, "
         "and all funds of the universe, equally weighted, without fees. What was learned should be better."
     )
     return make_section(

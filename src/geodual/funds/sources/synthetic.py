@@ -193,7 +193,7 @@ def synthetic_universe(
     # Skill is drawn anew every quarter.
     skill = signal * (_of_kind("skill", kinds) * rng.standard_normal((int(quarter[-1]) + 2, n_funds)))
     returns = _CASH + _skilled_returns(skill, quarter, hidden) + _noise(kinds, market, rng)
-    # The first letter tells the kind: M, E or B.
+    # The first letter is the kind: M, E or B.
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
     nav = pd.DataFrame(_to_nav(returns), index=days, columns=pd.Index(names, name="fund"))
     nav_with_lives = _with_lives(nav, rng)

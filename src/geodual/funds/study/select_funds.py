@@ -94,7 +94,7 @@ class Selection(SelectionTables):
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
     case : PickCase
-        What the page tells besides: what the strategy earned, net of costs, beside universe, momentum and
+        What the page shows besides: what the strategy earned, net of costs, beside universe, momentum and
         index; what the picks risked, how far they move together, and their fees.
     panel, facts : Panel, FundFacts
         The data up to the day, and the facts about the funds, for the fact sheets of the picks.
@@ -258,7 +258,7 @@ def select(
     rebalances = rebalance_days(pd.DatetimeIndex(until.nav.index), config.frequency)
     now, past = observe_now(until, plan, rebalances)
     fees = make_fee_rules(config, known)
-    # The past comes first: it may choose hyper-parameters, and tells what is held.
+    # The past comes first: it may choose hyper-parameters, and knows what is held.
     if plan.study is not None:
         check_past(plan.study, past)
         levels = _levels_of(plan.study, plan.name) if levels is None else levels

@@ -88,7 +88,7 @@ def watch(
     rank_drop: float = RANK_DROP,
     drawdown: float = DRAWDOWN,
 ) -> WatchList:
-    """Tell what has changed for the funds held since a day.
+    """List what has changed for the funds held since a day.
 
     A fund crosses a limit if it has lost more than `rank_drop` of all ranks, or its rank; if it has fallen
     further than `drawdown` below its high, and had not on that day; if it has had no value for more than ten

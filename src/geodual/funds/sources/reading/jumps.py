@@ -34,7 +34,7 @@ _RIDGE = 0.5  # keeps the regression on so many funds from explaining chance
 _LEAST_SPREAD = 1e-6  # funds that follow their peers exactly must not divide by zero
 _CAP = 4.0  # standard deviations at which values are cut off, so that errors in the data have no weight
 _CAP_ALIKE = 2.0  # the same when funds with alike residuals are looked for
-_NEAR = 20  # rows before and after a day that tell how lively a fund is at the time
+_NEAR = 20  # rows before and after a day that show how lively a fund is at the time
 _LEAST_NEAR = 10
 _MEAN_SIZE = 0.8  # mean of |z| for a standard normal z
 BLOCK = 512  # number of funds compared with all others at a time, to limit memory
@@ -184,7 +184,7 @@ def _compare(moves: Array) -> tuple[Array, Array]:
 
 
 def _expect_style(residual: Array) -> Array:
-    """Return what other residuals tell of each residual, by a ridge regression; 0 if they tell nothing."""
+    """Return what other residuals predict of each residual, by a ridge regression; 0 if nothing."""
     spread = np.maximum(_spread(residual)[:, None], _LEAST_SPREAD)
     z = _cut(residual / spread)
     known = (~np.isnan(residual)).astype(z.dtype)

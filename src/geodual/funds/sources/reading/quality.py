@@ -86,7 +86,7 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     See Also
     --------
     read_nav : Read a table and inspect it.
-    Finding : What a finding tells.
+    Finding : The fields of a finding.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def _inspect_gaps(fund: str, rows: Rows, days: Days, limit: int) -> Iterator[Fin
 def _inspect_staleness(
     fund: str, value: Array, rows: Rows, lively: NDArray[np.bool_], days: Days, per_year: int
 ) -> Iterator[Finding]:
-    """Find runs of equal values; `lively` tells the rows on which the other funds moved."""
+    """Find runs of equal values; `lively` marks the rows on which the other funds moved."""
     change = np.flatnonzero(np.diff(value))
     start, end = np.append(0, change + 1), np.append(change, len(value) - 1)
     # Only values that the fund has count: a few values of a fund that is quoted weekly are no run.
