@@ -451,6 +451,12 @@ def test_a_run_of_other_data_is_not_overwritten(geodual, nav_file, tmp_path) -> 
     code, _, err = geodual("backtest", "other.csv", "--out", "run", *quick("-q"))
     assert code == 2
     assert "run: there is a run of other data" in err
+    longer = pd.read_csv(nav_file, index_col=0, parse_dates=True)
+    longer.loc[longer.index[-1] + pd.offsets.BDay()] = longer.iloc[-1]
+    longer.to_csv("longer.csv")
+    code, _, err = geodual("backtest", "longer.csv", "--out", "run", *quick("-q"))
+    assert code == 2
+    assert "of the same table that ends earlier. Continue it with --update" in err
     assert "--out" in err
     assert "--overwrite" in err
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before

@@ -76,6 +76,22 @@ def test_other_settings_decide_all_days_and_their_decisions_replace_the_others(u
     assert study_of(universe.panel, tmp_path, label="median")[1][0] > DAY
 
 
+def test_a_longer_table_with_other_settings_decides_all_days(universe, early, tmp_path):
+    study, decided = study_of(universe.panel, tmp_path, label="median")
+    assert decided == list(study.ic.index)
+
+
+def test_a_run_that_kept_no_decisions_is_continued_all_the_same(universe, tmp_path):
+    """The folder of a plain study, and a longer table with a fund that is new."""
+    nav = universe.panel.nav.copy()
+    new = nav.columns[3]
+    nav.loc[:DAY, new] = np.nan
+    first = Panel(nav.loc[:DAY].drop(columns=new))
+    backtest(first, metrics="euclidean", top=3).save(tmp_path)
+    study, decided = study_of(Panel(nav), tmp_path)
+    assert decided == list(study.ic.index)
+
+
 def test_a_run_of_other_data_is_not_replaced(universe, early, tmp_path):
     with pytest.raises(DataError, match="run of other data"):
         study_of(

@@ -12,7 +12,7 @@ import typer
 from geodual import funds
 from geodual.funds.language import ENGLISH, in_language
 from geodual.funds.run import CHECKPOINTS, PICKS, REPORT
-from geodual.funds.study.folder_lock import hold_folder, keep_other_runs
+from geodual.funds.study.folder_lock import hold_folder
 
 from . import options
 from .console import (
@@ -95,7 +95,9 @@ def run_backtest(
 
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
-    from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
+    # here, because the help must not wait for pandas
+    from geodual.funds.study.continued_run import keep_other_runs
+    from geodual.funds.study.study import Study
 
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, *options.index_files(index), facts], [excel, *written])
@@ -103,7 +105,7 @@ def run_backtest(
     if overwrite and update:
         raise funds.DataError("`--update` continues a run and `--overwrite` replaces it; give one of them.")
     if not overwrite and not update:
-        keep_other_runs(out, panel.digest)
+        keep_other_runs(out, panel)
     output = Output(excel, excel_all, title, language, quiet, as_json)
     with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, jobs, output, update=update)
@@ -137,9 +139,11 @@ def run_demo(
 
     geodual demo --signal 0 --out null      (a universe in which nothing can be forecast)
     """
+    from geodual.funds.study.continued_run import keep_other_runs  # here, as in `run_backtest`
+
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
     if not overwrite:
-        keep_other_runs(out, universe.panel.digest)
+        keep_other_runs(out, universe.panel)
     given = {"index": universe.index, "facts": universe.facts}
     output = Output(excel, excel_all, title, language, quiet, as_json)
     run_study(universe.panel, settings | given, out, jobs, output)

@@ -18,7 +18,7 @@ from ..run import DECISIONS, ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts
 from .books import rows_to_decide
-from .folder_lock import keep_other_runs
+from .continued_run import keep_other_runs
 from .forecasts import make_forecasts
 from .inputs import Inputs, take_inputs
 from .study import Study
@@ -134,4 +134,4 @@ def _keep_decisions(
 def _check_run(run: Path, checkpoints: Checkpoints, day: pd.Timestamp, given: Inputs) -> None:
     """Raise if a folder holds a run of other data: its first decision is not one of this study."""
     if checkpoints.load(day, next(iter(given.forecasters))) is None:
-        keep_other_runs(run, given.panel.digest)
+        keep_other_runs(run, given.panel, update=True)

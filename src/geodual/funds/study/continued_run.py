@@ -1,7 +1,8 @@
-"""A run that is continued: its settings, and whether a table has the same past."""
+"""A run that is continued: its settings, whether a table has the same past, and which run a folder holds."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
 
 from ..config import StudyConfig
@@ -19,6 +21,8 @@ from ..evaluation.tuning import take_chosen
 from ..factors.factor import FactorSet, choose_factors
 from ..forecasters.forecast import Forecaster
 from ..forecasters.make import Workshop
+from ..panel import Panel
+from ..run import SUMMARY
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .saved_study import read_study
 
@@ -149,3 +153,50 @@ def _differs(what: str) -> DataError:
         f"The past of this table is not that of the run: {what}. Give the table of the run or a later "
         "version of it; if its past was revised, run the study again."
     )
+
+
+def keep_other_runs(folder: str | Path, panel: Panel, *, update: bool = False) -> None:
+    """Raise if a folder holds a run of other data, which a new run would replace.
+
+    Parameters
+    ----------
+    folder : path
+        The folder to write to; it need not exist.
+    panel : Panel
+        The data of the new run.
+    update : bool
+        Whether the run in the folder may end earlier: its table is then the start of this one.
+    """
+    path = Path(folder, SUMMARY)
+    try:
+        summary = parse_nested(json.loads, path.read_text("utf-8"))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        summary = {}
+    known = summary if isinstance(summary, dict) else {}
+    if known.get("sha256") == panel.digest:
+        return
+    continues = _continues(panel, known)
+    if update and continues:
+        return
+    source = known.get("source")
+    found = f"a run of other data ({source})" if source else f"a {SUMMARY} of something else"
+    remedy = "Choose another folder with --out, or replace it with --overwrite."
+    if continues:
+        found = "a run of the same table that ends earlier"
+        remedy = (
+            "Continue it with --update, replace it with --overwrite, or choose another folder with --out."
+        )
+    raise DataError(f"{folder}: there is {found}. {remedy}")
+
+
+def _continues(panel: Panel, summary: dict[str, Any]) -> bool:
+    """Return whether a table is that of a run, with later rows and perhaps funds that are new."""
+    days = summary.get("days")
+    last = pd.to_datetime(days[-1], errors="coerce") if isinstance(days, list) and days else pd.NaT
+    if pd.isna(last):
+        return False
+    before = panel.until(last)
+    known = Panel(before.nav.dropna(axis=1, how="all"))
+    return summary.get("sha256") in (before.digest, known.digest)

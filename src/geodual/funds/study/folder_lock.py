@@ -1,19 +1,15 @@
-"""Keep a run folder: from two runs that write at the same time, and from a run of other data."""
+"""Keep a run folder from two runs that write at the same time."""
 
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout, UnixFileLock
 
-from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
-
-from ..run import SUMMARY
 
 _NAME = ".lock"
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # errors of file systems that know no locks
@@ -74,29 +70,3 @@ def _release(lock: FileLock) -> None:
     if isinstance(lock, UnixFileLock):
         Path(lock.lock_file).unlink(missing_ok=True)
     lock.release()
-
-
-def keep_other_runs(folder: str | Path, digest: str) -> None:
-    """Raise if a folder holds a run of other data, which a new run would replace.
-
-    Parameters
-    ----------
-    folder : path
-        The folder to write to; it need not exist.
-    digest : str
-        SHA-256 of the data of the new run.
-    """
-    path = Path(folder, SUMMARY)
-    try:
-        summary = parse_nested(json.loads, path.read_text("utf-8"))
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError):
-        summary = {}
-    known = summary if isinstance(summary, dict) else {}
-    if known.get("sha256") != digest:
-        source = known.get("source")
-        found = f"a run of other data ({source})" if source else f"a {SUMMARY} of something else"
-        raise DataError(
-            f"{folder}: there is {found}. Choose another folder with --out, or replace it with --overwrite."
-        )
