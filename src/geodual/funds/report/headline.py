@@ -46,8 +46,8 @@ class Headline:
         The forecaster with the highest mean IC in that period, `Study.strategy`, or "" if there are no ICs.
     verdict : str
         Whether the forecasts of this forecaster rank funds better than chance, in a few words.
-    sentence : str
-        The headline.
+    sentences : tuple of str
+        The headline: what speaks against the index, what did best, and how it compares with the baselines.
     notes : tuple of str
         Sentences that put the headline into proportion.
     """
@@ -55,8 +55,13 @@ class Headline:
     period: str
     best: str
     verdict: str
-    sentence: str
+    sentences: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The headline in one paragraph."""
+        return say_all(*self.sentences)
 
 
 def write_headline(study: StudyTables) -> Headline:
@@ -81,7 +86,7 @@ def write_headline(study: StudyTables) -> Headline:
             "No {term} with a forecast has ended yet, so no forecaster can be judged.",
             term=name_term(frequency),
         )
-        return Headline("both", "", say("It cannot be judged yet."), sentence, ())
+        return Headline("both", "", say("It cannot be judged yet."), (sentence,), ())
     period = study.judged_period
     rows = pd.DataFrame(table.loc[period])
     means = rows["ic_mean"]
@@ -101,13 +106,14 @@ def write_headline(study: StudyTables) -> Headline:
             say("{period} {forecaster} did best, with a mean IC of {number} over {terms}.", **told),
             _describe_lead(order, study, period),
         )
-    sentence = say_all(_warn_of_index(study, period, best), _add_baseline(sentence, study, period))
+    warning = _warn_of_index(study, period, best)
+    sentences = (*([warning] if warning else []), *_add_baseline(sentence, study, period))
     notes = (
         _judge_ic(study, period, best, rows.T[best]),
         *_compare_periods(study, best, period),
         say(_EXPLAIN_IC),
     )
-    return Headline(period, best, _give_verdict(study, period, best, n), sentence, notes)
+    return Headline(period, best, _give_verdict(study, period, best, n), sentences, notes)
 
 
 def _warn_of_index(study: StudyTables, period: str, best: str) -> str:
@@ -133,11 +139,11 @@ def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:
     return say("Not shown: the result may well be chance.")
 
 
-def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
+def _add_baseline(sentence: str, study: StudyTables, period: str) -> tuple[str, ...]:
     """Return the headline, with the best of what was learned against the best baseline."""
     rivals = study.best_against_baseline(period)
     if rivals is None:
-        return sentence
+        return (sentence,)
     own, mean = format_number(rivals.learned_ic), format_number(rivals.baseline_ic)
     told = {
         "forecaster": name_forecaster(rivals.learned),
@@ -151,18 +157,11 @@ def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
     shared = count_terms(rivals.n_shared, study.config.frequency)
     chosen = say(_CHOSEN, terms=shared) if rivals.is_topped and rivals.n_shared < rivals.n else ""
     if rivals.difference >= 0.0:
-        return say_all(sentence, say(_ABOVE[fewer], **told, own=own, mean=mean), chosen)
+        return sentence, say_all(say(_ABOVE[fewer], **told, own=own, mean=mean), chosen)
     told |= {"period": say(PERIOD_PHRASES[period]), "mean": mean}
-    return say_all(
-        say(_BELOW[fewer], **told),
-        chosen,
-        say(
-            "This is {lead} above {forecaster}, the best of what was learned: {verdict}. Without the "
-            "baselines: {sentence}",
-            **told,
-            sentence=sentence,
-        ),
-    )
+    lead = say("This is {lead} above {forecaster}, the best of what was learned: {verdict}.", **told)
+    best = say_all(say(_BELOW[fewer], **told), chosen, lead)
+    return best, say("Without the baselines: {sentence}", sentence=sentence)
 
 
 # By whether the baseline has an IC on fewer days.

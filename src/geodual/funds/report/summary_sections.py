@@ -211,7 +211,8 @@ def _weigh_data(study: StudyTables) -> TrustFact:
 
 def show_answers(study: StudyTables, headline: Headline) -> Section:
     """Return the answers to three questions: if it works, compared with what, and if it can be trusted."""
-    works = make_paragraph(headline.sentence, "headline") + make_list(headline.notes, "notes")
+    told = "".join(make_paragraph(each, "headline") for each in headline.sentences)
+    works = told + make_list(headline.notes, "notes")
     facts = list_trust_facts(study, headline)
     n_cautions = sum(fact.caution for fact in facts)
     caution = say("No reason for caution was found.")
