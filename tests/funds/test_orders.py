@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodual.funds import DataError, Panel, read_facts, read_holdings, select
+from geodual.funds import DataError, Panel, backtest, read_facts, read_holdings, select
 from geodual.funds.evaluation.market import FeeRules
 from geodual.funds.evaluation.orders import plan_orders, value_holdings
 
@@ -218,15 +218,48 @@ def test_caps_hold_after_the_orders(universe):
     assert after.sum() == pytest.approx(1.0, abs=1e-4)
 
 
-def test_a_young_lot_keeps_its_fund_among_the_picks(universe):
-    ranks = select(universe.panel, **MINE | {"top": 12}).picks["fund"].tolist()
-    mine = pd.DataFrame(
-        {"code": [ranks[9]] * 2, "units": [10.0, 20.0], "bought": ["2013-01-02", "2014-12-20"]}
-    )
+def test_a_fund_bought_a_short_time_ago_stays_and_says_why(universe):
+    tenth = select(universe.panel, **MINE | {"top": 12}).picks["fund"].iloc[9]
+    mine = pd.DataFrame({"code": [tenth], "units": [20.0], "bought": ["2014-12-20"]})
     found = select(universe.panel, **MINE, min_holding=30, holdings=mine)
-    assert ranks[9] in set(found.picks["fund"])
+    assert found.picks["fund"].iloc[-1] == tenth
+    assert found.picks["rank"].tolist() == [1, 2, 3, 10], "the rank of the forecast, as in the orders"
+    row = found.orders.table.set_index("fund").loc[tenth]
+    assert (row["why"], row["rank"]) == ("kept by min_holding", 10)
+
+
+def test_a_young_lot_of_a_fund_held_for_long_is_locked_but_the_fund_may_go(universe):
+    """As in a study, the first purchase counts: a later one, however small, must not keep a bad fund."""
+    tenth = select(universe.panel, **MINE | {"top": 12}).picks["fund"].iloc[9]
+    mine = pd.DataFrame({"code": [tenth] * 2, "units": [10.0, 20.0], "bought": ["2013-01-02", "2014-12-20"]})
+    found = select(universe.panel, **MINE, min_holding=30, holdings=mine)
+    assert tenth not in set(found.picks["fund"])
     assert found.orders.lots["locked"].tolist() == [False, True]
-    assert found.orders.lots["sold_units"].tolist()[1] == 0.0
+    assert found.orders.lots["sold_units"].tolist() == [10.0, 0.0]
+
+
+def test_holdings_of_the_strategy_itself_give_its_picks(universe, tmp_path):
+    """Its lots, from its list of fills, with small purchases long after the first."""
+    config = {"top": 4, "keep_rank": 12, "min_holding": 200, "cost": 0.001}
+    study = backtest(universe.panel, metrics="euclidean", **config)
+    left = {}
+    for fill in study.fills.itertuples():
+        lots = left.setdefault(fill.fund, [])
+        if fill.side == "buy":
+            lots.append([fill.day, fill.units])
+        rest = 0.0 if fill.side == "buy" else fill.units
+        while rest > 1e-12:
+            taken = min(rest, lots[0][1])
+            lots[0][1] -= taken
+            rest -= taken
+            if lots[0][1] <= 1e-12:
+                lots.pop(0)
+    rows = [(fund, 1e6 * units, day) for fund, lots in left.items() for day, units in lots]
+    assert len(rows) > len({row[0] for row in rows}), "some fund was bought more than once"
+    mine = pd.DataFrame(rows, columns=["code", "units", "bought"])
+    own = select(universe.panel, run=study)
+    found = select(universe.panel, run=study, holdings=mine)
+    pd.testing.assert_frame_equal(found.picks, own.picks)
 
 
 def test_a_fund_that_the_strategy_may_not_hold_is_sold(universe):

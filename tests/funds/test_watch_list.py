@@ -95,15 +95,31 @@ def test_with_a_run_its_forecasts_rank(universe, lasting):
     fund = next(each for each in lasting if each not in set(ranks["fund"]))
     seen = watch(universe.panel, holding(fund), "2014-08-15", run=study)
     (row,) = seen.table.to_dict("records")
-    saved = study.predictions[study.predictions["date"] == pd.Timestamp("2014-06-30")].set_index("fund")[
-        "forecast"
-    ]
-    assert row["rank_then"] == 1 + (saved > saved[fund]).sum()
-    orders = select(universe.panel, run=study, holdings=holding(fund)).orders
-    assert row["n_now"] == orders.n_ranked
-    assert row["rank_now"] <= orders.table.set_index("fund").at[fund, "rank"]  # equal forecasts share a rank
+    for when, day in (("then", "2014-08-15"), ("now", None)):  # within the run, and after it
+        known = {"run": study} if day is None else {"metric": "euclidean", "top": 5, "as_of": day}
+        orders = select(universe.panel, holdings=holding(fund), **known).orders
+        assert row[f"n_{when}"] == orders.n_ranked
+        assert row[f"rank_{when}"] == orders.table.set_index("fund").at[fund, "rank"]
     assert seen.ranked_by == "euclidean"
-    assert any("2014-06-30" in note for note in seen.notes)
+    assert seen.notes == ()
+
+
+def test_a_run_that_was_brought_up_to_date_ranks_as_one_that_was_not(universe, lasting):
+    """In the middle of a quarter, when the last decision of the run is old."""
+    panel = universe.panel.until(pd.Timestamp("2014-11-20"))
+    old = backtest(universe.panel.until(pd.Timestamp("2014-06-30")), metrics="euclidean", top=5)
+    new = backtest(panel, metrics="euclidean", top=5)
+    seen = [watch(panel, holding(*lasting[:5]), "2014-08-15", run=run).table for run in (old, new)]
+    pd.testing.assert_frame_equal(*seen)
+
+
+def test_a_day_without_enough_history_has_no_ranks(universe, lasting):
+    study = backtest(universe.panel, metrics="euclidean", top=5)
+    early = str(universe.panel.nav.index[20].date())
+    seen = watch(universe.panel, holding(lasting[0]), early, run=study)
+    assert seen.table["rank_then"].isna().all()
+    assert seen.table["rank_now"].notna().all()
+    assert any(f"No ranks on {early}" in note for note in seen.notes)
 
 
 def test_fees_of_a_sale_are_those_of_the_lots(universe, lasting):

@@ -1,5 +1,6 @@
 """Forecasters in whole studies: no look ahead, baselines beside them, checkpoints, tuning and selection."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -165,6 +166,12 @@ def test_if_a_baseline_wins_the_headline_begins_with_it(study):
         "Over the whole study a baseline that learns nothing did best: Momentum, with a mean IC of 1.000."
     )
     assert "the best of what was learned: more than chance alone would produce" in sentence
+    low, high = (
+        float(text.replace("−", "-"))
+        for text in re.search(r"interval (\S+) to ([^;]+); both", sentence).groups()
+    )
+    lead = float(re.search(r"This is (\S+) above", sentence)[1])
+    assert low <= lead <= high, "the interval is of the lead that stands before it"
     sentence = write_headline(with_baseline(study, -1.0)).sentence
     assert "did best" in sentence.split(",")[0]
     assert "above the best baseline, Momentum (−1.000)" in sentence

@@ -87,6 +87,11 @@ class Decision:
         within = (-ranks_within(self.forecast, self.groups),) if len(self.groups) else ()
         return np.lexsort((*keys, *within))
 
+    @property
+    def ranks(self) -> pd.Series[int]:
+        """The rank of each fund, 1 for the best."""
+        return pd.Series(np.arange(1, len(self.funds) + 1), self.funds[self.ranking])
+
 
 def decide(name: str, forecaster: Forecaster, training: Training, today: Today) -> Decision:
     """Let a forecaster learn from the past and forecast every fund of the day.

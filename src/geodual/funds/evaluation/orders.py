@@ -112,9 +112,13 @@ class Position:
     unknown: dict[str, str]
 
     def held_since(self) -> dict[str, pd.Timestamp]:
-        """Return the day of the newest lot of each fund: a fund is locked as long as one of its lots is."""
-        newest: pd.Series[pd.Timestamp] = self.lots.groupby("fund")["bought"].max()
-        return {str(fund): day for fund, day in newest.fillna(_LONG_AGO).items()}
+        """Return since when each fund is held, as in a study: the day of its oldest lot.
+
+        Its younger lots may be locked all the same: orders do not sell them.
+        """
+        bought = self.lots["bought"].fillna(_LONG_AGO)
+        oldest: pd.Series[pd.Timestamp] = bought.groupby(self.lots["fund"]).min()
+        return {str(fund): day for fund, day in oldest.items()}
 
 
 def value_holdings(holdings: Holdings, nav: pd.DataFrame, fees: FeeRules, min_holding: int) -> Position:
@@ -215,10 +219,11 @@ def plan_orders(
     earned = float((sales["sold_value"] - sales["fee"]).sum())
     bought, costs = book.buy(wanted, cash + earned)
     left = round(cash + earned - float((bought + costs).sum()), 2) + 0.0
-    table = _table_of_orders(book, wanted, sales, bought, left).assign(
+    place: Array = np.asarray(ranks.reindex(funds), dtype=float)
+    table = _table_of_orders(book, wanted, place, sales, bought, left).assign(
         fee=sales["fee"].to_numpy(float) + costs,
         day=position.prices["day"].reindex(funds).to_numpy(),
-        rank=ranks.reindex(funds).to_numpy(float),
+        rank=place,
     )
     change = (table["weight_after"] - table["weight_before"]).to_numpy()
     return Orders(
@@ -236,12 +241,15 @@ def plan_orders(
 
 
 def _table_of_orders(
-    book: _Book, wanted: Array, sales: pd.DataFrame, bought: Array, left: float
+    book: _Book, wanted: Array, ranks: Array, sales: pd.DataFrame, bought: Array, left: float
 ) -> pd.DataFrame:
     """Return one row per fund with a price: its order, and what is held before and after it."""
     sold = sales["sold_value"].to_numpy(float)
-    after = book.before + bought - sold
-    parts = zip(book.weights, book.before, book.least, wanted, strict=True)
+    after = np.where(sales["sold_units"] < book.units, book.before + bought - sold, bought)
+    total = float(after.sum()) + left
+    # Ranks behind the last place: such a fund is among the picks because it must stay.
+    is_behind = ranks > np.count_nonzero(book.weights)
+    parts = zip(book.weights, book.before, book.least, wanted, is_behind, strict=True)
     return pd.DataFrame(
         {
             "fund": book.funds,
@@ -252,7 +260,7 @@ def _table_of_orders(
             "units_before": book.units,
             "value_before": book.before,
             "weight_before": book.before / (float(book.before.sum()) + book.cash),
-            "weight_after": after / (float(after.sum()) + left),
+            "weight_after": after / total if total else after,
             "why": [_reason(*each) for each in parts],
         }
     )
@@ -327,7 +335,9 @@ class _Book:
         return lots, sums.reindex(self.funds, fill_value=0.0)
 
 
-def _reason(weight: float, before: float, least: float, wanted: float) -> str:
+def _reason(weight: float, before: float, least: float, wanted: float, is_behind: bool) -> str:
+    if weight and is_behind and least == before > 0.0:
+        return phrase("kept by min_holding")
     if least > 0.0 and wanted <= least:
         return phrase("locked by min_holding") if weight else phrase("locked by min_holding; not picked")
     if not weight:

@@ -14,6 +14,7 @@ from .risk_free import RiskFree, row_rates
 YEAR = 365.25  # calendar days
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
 WINDOW = pd.Timedelta(days=365)  # of rolling measures
+_MONTHS_PER_YEAR = 12.0
 _TAIL = 0.05  # share of the returns that counts as the tail
 
 
@@ -456,8 +457,9 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     Of the months in which the index rose, the geometric annual return of the portfolio is divided by that of
     the index; likewise for the months in which it fell. Months are taken because annualizing the good days
     alone would bend the ratio: a portfolio with half the return of the index on every day would have an up
-    capture far below one half. Given monthly returns, empyrical has the same ratios. The first and the last
-    month may be incomplete.
+    capture far below one half. Given monthly returns, empyrical has the same ratios. Months run from the last
+    row of one to the last row of the next: the month in which the curve begins does not count, and the last
+    one may be incomplete.
 
     Parameters
     ----------
@@ -469,11 +471,11 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     up, down : float
         NaN if the index has no month of that kind.
     """
-    curve = month_curve(pd.DataFrame({"own": equity, "index": index}))
-    own, market = row_returns(curve).T
-    per_year = rows_per_year(curve.index)
+    curve = pd.DataFrame({"own": equity, "index": index})
+    ends = ~pd.DatetimeIndex(curve.index).to_period("M").duplicated(keep="last")
+    own, market = row_returns(curve[ends]).T
     up, down = (
-        _annualized(own[chosen], per_year) / _annualized(market[chosen], per_year)
+        _annualized(own[chosen], _MONTHS_PER_YEAR) / _annualized(market[chosen], _MONTHS_PER_YEAR)
         for chosen in (market > 0.0, market < 0.0)
     )
     return up, down

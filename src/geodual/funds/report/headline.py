@@ -189,11 +189,13 @@ def _judge_baseline(rivals: AgainstBaseline) -> str:
     """Return in words whether the difference to the best baseline is more than chance."""
     if rivals.n < FEWEST or np.isnan(rivals.p):
         return say(_TOO_SHORT)
+    # of the lead: that of the baseline, if it is ahead
+    low, high = (rivals.low, rivals.high) if rivals.difference >= 0.0 else (-rivals.high, -rivals.low)
     evidence = say(
         "{p}; 95\u202f% interval {low} to {high}; both corrected for the choice",
         p=format_equal_p(rivals.p),
-        low=format_number(rivals.low),
-        high=format_number(rivals.high),
+        low=format_number(low),
+        high=format_number(high),
     )
     return say(_MORE if rivals.p < LEVEL else _WITHIN, evidence=evidence)
 

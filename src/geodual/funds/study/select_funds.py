@@ -328,9 +328,7 @@ def _plan_orders(
     position: Position, weights: pd.Series[float], decision: Decision, fees: FeeRules, cash: float
 ) -> Orders:
     """Return the orders that lead from what is held to the picks."""
-    ranked = decision.funds[decision.ranking]
-    ranks = pd.Series(np.arange(1, len(ranked) + 1), ranked)
-    return plan_orders(position, weights, ranks, fees, cash)
+    return plan_orders(position, weights, decision.ranks, fees, cash)
 
 
 def _levels_of(study: StudyTables, name: str | None) -> pd.Series[float] | None:
@@ -455,7 +453,7 @@ def _assemble(
     return Selection(
         as_of=decision.day,
         forecaster=decision.forecaster,
-        picks=_table_of_picks(now, picked, looked, config, reasons),
+        picks=_table_of_picks(now, decision, picked, looked, config, reasons),
         neighbors=neighbors_table([picked]),
         reasons=reasons,
         left_out=pd.DataFrame({"fund": left_out.index, "why": left_out.to_numpy()}),
@@ -472,7 +470,12 @@ def _assemble(
 
 
 def _table_of_picks(
-    now: Observations, picked: Picks, looked: LookBack, config: StudyConfig, reasons: pd.DataFrame
+    now: Observations,
+    decision: Decision,
+    picked: Picks,
+    looked: LookBack,
+    config: StudyConfig,
+    reasons: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return one row per fund to hold: its forecast, facts, main factors and range of past outcomes."""
     facts = now.facts.of_funds(picked.funds)
@@ -483,7 +486,7 @@ def _table_of_picks(
     forecast = pd.Series(picked.forecast, picked.funds)
     return pd.DataFrame(
         {
-            "rank": np.arange(1, len(picked.funds) + 1),
+            "rank": decision.ranks[picked.funds].to_numpy(),
             "fund": picked.funds,
             "name": facts["name"].fillna("").to_numpy(),
             "type": facts["type"].fillna("").to_numpy(),

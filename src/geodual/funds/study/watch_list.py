@@ -104,9 +104,9 @@ def watch(
     since : date
         The day to compare with.
     run : Study or path, optional
-        A study, or the folder of one, whose forecasts rank the funds. Before the end of the study, ranks are
-        those of its last decision up to a day. By default, funds are ranked by their return over a year,
-        among funds of the same type where types are known.
+        A study, or the folder of one, whose forecaster ranks the funds, with what is known on each of the two
+        days. By default, funds are ranked by their return over a year, among funds of the same type where
+        types are known.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads; by default those of the run.
     rank_drop : float
@@ -187,11 +187,9 @@ def _ranks(
         return [_rank_within(trailing_returns(nav, day, [1])[1].dropna(), types) for day in days], []
     ranked, notes = [], []
     for day in days:
-        forecast, decided = _forecast(panel, plan, day)
-        ranked.append(_rank_within(forecast, pd.Series("", forecast.index)))
-        if decided != day:
-            told = f"on {decided.date()}" if decided is not None else "none"
-            notes.append(f"The last decision of the run up to {day.date()}, which ranks the funds: {told}.")
+        ranks, missing = _forecast_ranks(panel, plan, day)
+        ranked.append(pd.DataFrame({"rank": ranks, "n": len(ranks)}, dtype=float))
+        notes += [f"No ranks on {day.date()}: {missing}"] if missing else []
     return ranked, notes
 
 
@@ -201,22 +199,17 @@ def _rank_within(values: pd.Series[float], types: pd.Series[str]) -> pd.DataFram
     return pd.DataFrame({"rank": ranks, "n": groups.transform("size")}, dtype=float)
 
 
-def _forecast(panel: Panel, plan: Plan, day: pd.Timestamp) -> tuple[pd.Series[float], pd.Timestamp | None]:
-    """Return the forecasts of a day: those of the run, or made now if the run ended before it."""
-    study, name = plan.study, next(iter(plan.forecasters))
-    if study is not None and day <= study.equity.index[-1]:
-        own = study.predictions[
-            (study.predictions["forecaster"] == name) & (study.predictions["date"] <= day)
-        ]
-        last = own["date"].max() if len(own) else None
-        return own[own["date"] == last].set_index("fund")["forecast"], last
-    until = prepare_panel(panel.until(day), plan.config, plan.facts)
-    days = pd.DatetimeIndex(until.nav.index)
-    now, past = observe_now(until, plan, rebalance_days(days, plan.config.frequency))
-    if study is not None:
-        check_past(study, past)
-    decision = walk_forward(now, plan.forecasters, [len(now.days) - 1])[0]
-    return pd.Series(decision.forecast, decision.funds), decision.day
+def _forecast_ranks(panel: Panel, plan: Plan, day: pd.Timestamp) -> tuple[pd.Series[int], str]:
+    """Return the ranks that the forecaster of a run gives on a day, by fund; or none, and why."""
+    try:
+        until = prepare_panel(panel.until(day), plan.config, plan.facts)
+        days = pd.DatetimeIndex(until.nav.index)
+        now, past = observe_now(until, plan, rebalance_days(days, plan.config.frequency))
+    except DataError as error:  # the day is too early to decide
+        return pd.Series(dtype=int), str(error)
+    if plan.study is not None and day >= plan.study.equity.index[-1]:
+        check_past(plan.study, past)
+    return walk_forward(now, plan.forecasters, [len(now.days) - 1])[0].ranks, ""
 
 
 def _new_findings(panel: Panel, then: pd.Timestamp, position: Position) -> pd.DataFrame:
