@@ -158,9 +158,8 @@ def test_cash_is_an_amount(tmp_path, text, money):
         choice.money()
 
 
-def test_cash_alone_is_refused():
-    with pytest.raises(DataError, match="Add your holdings"):
-        Choice(cash="5").money()
+def test_cash_alone_is_money():
+    assert Choice(cash="5").money() == 5.0
 
 
 def test_inputs_without_files_have_neither_index_nor_facts():

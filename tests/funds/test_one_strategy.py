@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, backtest, read_facts, read_study, select
+from geodual.funds import DataError, FactorSeries, Forecast, Panel, backtest, read_facts, read_study, select
 from geodual.funds.forecasters.registry import forecaster_label
 from geodual.funds.report.headline import write_headline
 
@@ -210,6 +210,30 @@ def test_a_fund_held_outside_the_universe_has_no_facts_in_the_run(until, facts, 
     kept, given = (select(until, run=with_facts, facts=each, holdings=mine) for each in (None, facts))
     assert any(outside in note and "fund facts" in note for note in kept.notes)
     assert not any("fund facts" in note for note in given.notes)
+
+
+class Calm:
+    """Ranks funds by the first factor; no name stands for it."""
+
+    window = 1
+
+    def forecast(self, training, today):
+        return Forecast(-np.nan_to_num(today.features[:, 0]))
+
+
+def test_a_forecaster_given_as_an_object_is_continued(until, tmp_path):
+    """The study has it in memory; its folder does not, and says what to give."""
+    study = backtest(until, forecasters={"calm": Calm()}, top=3)
+    folder = study.save(tmp_path / "run")
+    found = select(until, run=study)
+    assert found.forecaster == "calm"
+    with pytest.raises(DataError, match="give it again: .forecaster=.'calm'"):
+        select(until, run=folder)
+    again = select(until, run=folder, forecaster={"calm": Calm()})
+    pd.testing.assert_frame_equal(again.picks, found.picks)
+    with pytest.raises(DataError, match="one of those that the run compared, calm") as caught:
+        select(until, run=study, forecaster=FactorSeries(until.nav))
+    assert len(str(caught.value)) < 300
 
 
 def test_a_run_of_an_earlier_version_needs_the_facts_again(until, facts, with_facts, tmp_path):

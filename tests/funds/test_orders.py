@@ -276,9 +276,15 @@ def test_cash_must_be_money(universe, cash):
         select(universe.panel, **MINE, holdings=held_of(["M00001"], None), cash=cash)
 
 
-def test_cash_without_holdings_is_refused(universe):
-    with pytest.raises(DataError, match="--holdings"):
-        select(universe.panel, **MINE, cash=1.0)
+def test_cash_alone_buys_the_picks(universe, tmp_path):
+    found = select(universe.panel, **MINE, cash=1000.0)
+    table = found.orders.table
+    assert table["action"].tolist() == ["buy"] * 4
+    assert table["value"].tolist() == [250.0] * 4
+    assert (found.orders.cash_left, found.orders.turnover) == (0.0, 1.0)
+    page = found.report(tmp_path / "picks.html").read_text("utf-8")
+    assert "To get there: 0 sales and 4 purchases" in page
+    assert select(universe.panel, **MINE).orders is None
 
 
 def test_orders_stand_on_the_page_and_in_the_workbook(universe, tmp_path):

@@ -21,7 +21,7 @@ class Choice:
     table : str
         Name of the upload to choose from.
     cash : str
-        Money to invest besides the holdings, as it was written.
+        Money to invest, besides the holdings or alone, as it was written.
     holdings : Upload, optional
         What is held.
     look : Job, optional
@@ -34,7 +34,7 @@ class Choice:
     look: Job | None = None
 
     def money(self) -> float:
-        """Return the cash; raise if it is no amount, or if it is none that orders can invest."""
+        """Return the cash; raise if it is no amount."""
         text = re.sub(r"[\s']", "", self.cash)
         # Commas between groups of three digits; any other comma may be a decimal point or a slip.
         text = text.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text) else text
@@ -42,8 +42,6 @@ class Choice:
         cash = float(text or 0.0) if plain else math.nan
         if not math.isfinite(cash):
             raise DataError(f"“Cash” must be an amount such as 10000 or 2500.50, got {self.cash!r}.")
-        if cash and self.holdings is None:
-            raise DataError("“Cash” is invested besides what you hold. Add your holdings, or leave it empty.")
         return cash
 
     def file(self) -> tuple[str, str] | None:

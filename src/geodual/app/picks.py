@@ -45,7 +45,7 @@ def choose(
     holdings : file, optional
         What is held.
     cash : float
-        Money to invest besides.
+        Money to invest, besides or alone.
     jobs : int
         Number of worker processes.
     """

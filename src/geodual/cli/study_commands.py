@@ -330,7 +330,7 @@ def run_select(
         Path | None,
         typer.Option("--holdings", help="What is held: code, units or value, and bought, a day if known."),
     ] = None,
-    cash: Annotated[float, typer.Option(help="Money to invest besides the holdings.")] = 0.0,
+    cash: Annotated[float, typer.Option(help="Money to invest, besides the holdings or alone.")] = 0.0,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     index_name: options.IndexName = None,
@@ -387,7 +387,7 @@ def run_select(
     options.find_modules_of_run(run)
     if run is not None and html is None:
         html = run / PICKS
-    orders = _beside(csv or html) if holdings is not None else None
+    orders = _beside(csv or html) if holdings is not None or cash else None
     read = [nav, *options.index_files(index), facts, config, holdings, *_files_of(run, orders)]
     options.keep_inputs(read, [csv, html, excel, orders])
     panel = funds.read_nav(nav)

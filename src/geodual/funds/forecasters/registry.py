@@ -116,7 +116,7 @@ def find_forecaster(name: str) -> NamedForecaster:
 
 def is_known(name: str) -> bool:
     """Return whether a name is registered in this process, or says by itself what it stands for."""
-    return name in FORECASTERS or name in metric_names() or is_place(name)
+    return name in FORECASTERS or name in metric_names() or name.startswith(FACTOR) or is_place(name)
 
 
 def forecaster_names() -> tuple[str, ...]:

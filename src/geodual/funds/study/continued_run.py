@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +22,12 @@ from ..evaluation.tuning import take_chosen
 from ..factors.factor import FactorSet, choose_factors
 from ..forecasters.forecast import Forecaster
 from ..forecasters.make import Workshop
+from ..forecasters.registry import is_known
 from ..panel import Panel
 from ..run import SUMMARY
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .saved_study import read_study
+from .study import Study
 
 _ROUNDING = 1e-9  # relative difference of returns that were saved with all digits
 
@@ -69,8 +72,9 @@ def plan_of_run(
     ----------
     run : StudyTables or path
         A study, or its folder.
-    forecaster : str, optional
-        One of those that it compared; by default the one that it names.
+    forecaster : str or mapping, optional
+        One of those that it compared; by default the one that it names. If it was given as an object, which
+        a folder does not keep, a mapping from its name to the object.
     given : mapping
         Arguments that a run has settled already; they must be None or absent.
     facts : FundFacts
@@ -82,19 +86,35 @@ def plan_of_run(
             f"`{more[0]}` is a setting of the run already; leave it out, or run the study again with it."
         )
     study = run if isinstance(run, StudyTables) else read_study(run)
-    if forecaster is not None and forecaster not in study.config.compared:
+    own = forecaster if isinstance(forecaster, Mapping) and len(forecaster) == 1 else {}
+    name = next(iter(own), forecaster)
+    if name is not None and not (isinstance(name, str) and name in study.config.compared):
         raise DataError(
             f"`forecaster` must be one of those that the run compared, {', '.join(study.config.compared)}, "
-            f"got {forecaster!r}."
+            f"or a mapping from such a name to an object, got {reprlib.repr(forecaster)}."
         )
-    used, config = forecaster or study.strategy, replace(study.config, end="")
-    workshop = Workshop(config)
-    made = workshop.metric(used) if used in config.metrics else workshop.make(used)
-    if used in study.chosen:
-        made = take_chosen(used, made, study.chosen[used], config)
+    config, used = replace(study.config, end=""), name or study.strategy
+    made = _make_again(study, config, used, own)
     folder = "" if isinstance(run, StudyTables) else str(run)
     known = facts if facts.digest else _facts_of(study)
-    return Plan(config, choose_factors(config.factors), {used: made}, known, study, forecaster, folder)
+    return Plan(config, choose_factors(config.factors), {used: made}, known, study, name, folder)
+
+
+def _make_again(study: StudyTables, config: StudyConfig, name: str, own: Mapping[str, Any]) -> Forecaster:
+    """Return a forecaster of a study: the object given, the one in memory, or one made from its name."""
+    workshop = Workshop(config)
+    if name in own:
+        return workshop.wrap(name, own[name])
+    if isinstance(study, Study) and study.forecasts is not None:
+        return study.forecasts.forecasters[name]
+    tables = config.forecasters if isinstance(config.forecasters, Mapping) else {}
+    if not (tables.get(name) or is_known(name)):
+        raise DataError(
+            f"{name!r} was given to the run as an object, which its folder does not keep; give it again: "
+            f"`forecaster={{{name!r}: …}}`."
+        )
+    made = workshop.metric(name) if name in config.metrics else workshop.make(name)
+    return take_chosen(name, made, study.chosen[name], config) if name in study.chosen else made
 
 
 def _facts_of(study: StudyTables) -> FundFacts:

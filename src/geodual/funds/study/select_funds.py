@@ -38,7 +38,7 @@ from ..report.wording import TERMS
 from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.holdings_file import Holdings, take_holdings
+from ..sources.reading.holdings_file import Holdings, no_holdings, take_holdings
 from ..sources.reading.nav_file import read_indices, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .index_mix import index_by_fund, name_indices
@@ -200,7 +200,8 @@ def select(
         Number of funds to choose, by default 10.
     forecaster : str, mapping or object, optional
         A forecaster to use in place of a metric: a registered name (`forecaster_names` lists them), a table
-        of settings, or any forecaster or scikit-learn regressor. With `run`, one of those that it compared.
+        of settings, or any forecaster or scikit-learn regressor. With `run`, one of those that it compared;
+        of a saved run, ``{name: object}`` if it was given as an object.
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
     index : Series, path, or mapping of str to Series or path, optional
@@ -215,7 +216,7 @@ def select(
         What is held, in any form that `read_holdings` reads. The rules `keep_rank` and `min_holding` then
         apply to it in place of the last picks, and the selection has `orders`.
     cash : float
-        Money to invest besides the holdings.
+        Money to invest, besides the holdings or alone.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
@@ -339,12 +340,12 @@ def _levels_of(study: StudyTables, name: str | None) -> pd.Series[float] | None:
 def _take_money(
     holdings: Holdings | pd.DataFrame | str | Path | None, cash: float
 ) -> tuple[Holdings | None, float]:
-    """Return what is held, and the money besides; raise if the money cannot be invested."""
+    """Return what is held, if orders are wanted, and the money besides."""
     if not (isinstance(cash, Real) and 0.0 <= cash < np.inf):
         raise DataError(f"`cash` must be a number that is not negative, got {cash!r}.")
-    if holdings is None and cash:
-        raise DataError("`cash` is invested besides holdings; give `holdings` (--holdings), too.")
-    return None if holdings is None else take_holdings(holdings), float(cash)
+    if holdings is None:
+        return no_holdings() if cash else None, float(cash)
+    return take_holdings(holdings), float(cash)
 
 
 def _plan(

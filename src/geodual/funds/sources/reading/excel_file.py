@@ -48,7 +48,7 @@ def read_workbook(data: bytes, source: str) -> RawTable:
         raise DataError(f"{source}: this zip file is not from Excel. Save the table as .xlsx or CSV.")
     tables = _read_tables(data, source)
     if not tables:
-        raise DataError(f"{source}: no sheet holds a table. Give a header and one row per day.")
+        raise DataError(f"{source}: no sheet holds a table. Give a header and rows.")
     if len(tables) > 1:
         listed = ", ".join(map(repr, tables))
         raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")

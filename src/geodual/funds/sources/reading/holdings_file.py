@@ -54,6 +54,13 @@ class Holdings:
     source: str = "DataFrame"
 
 
+def no_holdings() -> Holdings:
+    """Return holdings of an investor who has money only."""
+    days = pd.Series([], dtype="datetime64[ns]")
+    lots = {"code": pd.Series([], dtype=str), "units": [], "value": [], "bought": days}
+    return Holdings(pd.DataFrame(lots).astype({"units": float, "value": float}), "none")
+
+
 def take_holdings(source: Holdings | pd.DataFrame | str | Path) -> Holdings:
     """Return holdings in any form in which a user may give them."""
     return source if isinstance(source, Holdings) else read_holdings(source)

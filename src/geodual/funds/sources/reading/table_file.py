@@ -104,7 +104,7 @@ def _read_text(text: str, source: str) -> RawTable:
     text = _BLANK_LINES.sub("\n", f"\n{text}")[1:]
     first = [line for _, line in itertools.islice(_filled_lines(text), SAMPLE)]
     if not first:
-        raise DataError(f"{source}: the file is empty. Give a header and one row per day.")
+        raise DataError(f"{source}: the file is empty. Give a header and rows.")
     widest = 1 + max(line.count(mark) for line in first for mark in _DELIMITERS)
     if widest > _COLUMNS:
         raise DataError(
@@ -117,7 +117,7 @@ def _read_text(text: str, source: str) -> RawTable:
         problem = f"the header {first[0].strip()[:40]!r} has one column"
         raise DataError(f"{source}, line 1: {problem}. Separate columns by commas, semicolons or tabs.")
     if len(first) < header + 2:
-        raise DataError(f"{source}: there is a header but no row. Give one row per day.")
+        raise DataError(f"{source}: there is a header but no row. Add at least one.")
     columns = _read_cells(text, delimiter, header, len(names), source)
     place = partial(_line_place, text, header)
     return RawTable(source, tuple(name.strip() for name in names), columns, place, delimiter != ",")
