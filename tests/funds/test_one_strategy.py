@@ -227,7 +227,7 @@ def test_a_forecaster_given_as_an_object_is_continued(until, tmp_path):
     folder = study.save(tmp_path / "run")
     found = select(until, run=study)
     assert found.forecaster == "calm"
-    with pytest.raises(DataError, match="give it again: .forecaster="):
+    with pytest.raises(DataError, match=r"give it again: `forecaster="):
         select(until, run=folder)
     again = select(until, run=folder, forecaster={"calm": Calm()})
     pd.testing.assert_frame_equal(again.picks, found.picks)

@@ -202,6 +202,7 @@ class SelectionTables:
     first_day: pd.Timestamp
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
+    within_types: bool = False
     run: str = ""
     case: PickCase | None = field(default=None, repr=False)
     panel: Panel | None = field(default=None, repr=False)

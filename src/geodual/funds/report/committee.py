@@ -127,6 +127,8 @@ def _say_why(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
 def _say_choice(way: str, n_picks: int, case: PickCase) -> str:
     """Return how the funds are chosen; `way` says how they are forecast."""
     told = {"way": way, "n": n_picks, "n_funds": case.n_funds}
+    if case.config.keep_rank or case.config.min_holding:
+        return say("{way}; funds that the rules keep stay, then the best of {n_funds:,} are bought.", **told)
     if n_picks > 1 and _is_limited(case):
         return say("{way}; the {n} best of {n_funds:,} funds within the limits are bought.", **told)
     if n_picks > 1:
@@ -137,8 +139,7 @@ def _say_choice(way: str, n_picks: int, case: PickCase) -> str:
 
 
 def _is_limited(case: PickCase) -> bool:
-    config = case.config
-    return bool(config.keep_rank or config.min_holding) or min(config.max_type, config.max_company) < 1.0
+    return min(case.config.max_type, case.config.max_company) < 1.0
 
 
 def _say_earned(case: PickCase) -> tuple[str, str]:

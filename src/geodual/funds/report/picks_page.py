@@ -51,8 +51,10 @@ from .render import content_policy, frame_texts, make_link, read_asset, write_pa
 from .wording import (
     ALL_VIEWS,
     PARTS,
+    RELATIVE,
     SHARES,
     UNITS,
+    UNITS_WITHIN_TYPES,
     count_things,
     format_day,
     format_number,
@@ -293,13 +295,8 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         *(_RISK if case is not None else ()),
         *([Column("finding", "Found in the data", reword, kind="prose")] if picks["finding"].any() else []),
     )
-    basis = say(UNITS[selection.unit])
-    if len(selection.neighbors) and selection.unit == "return":
-        basis = say(
-            "The forecast is the mean of what the fund's nearest neighbors earned over a past interval."
-        )
     n_past = int(picks["n_past"].max()) if len(picks) else 0
-    lead = [basis]
+    lead = [_tell_forecasts(selection)]
     if n_past:
         lead.append(
             say(
@@ -314,6 +311,18 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         )
     table = make_table(picks, columns, "Picks, best first", "compact")
     return make_section("picks", "What to hold", make_paragraph(say_all(*lead)), table)
+
+
+def _tell_forecasts(selection: SelectionTables) -> str:
+    """Return what the forecasts are."""
+    is_mean = len(selection.neighbors) > 0 and selection.unit != "rank"
+    if selection.within_types:
+        return say(RELATIVE if is_mean else UNITS_WITHIN_TYPES[selection.unit])
+    if is_mean and selection.unit == "return":
+        return say(
+            "The forecast is the mean of what the fund's nearest neighbors earned over a past interval."
+        )
+    return say(UNITS[selection.unit])
 
 
 _RISK = (

@@ -21,13 +21,12 @@ from .markup import (
     make_table,
     name_column,
 )
-from .wording import PARTS, SHARES, format_percent, join_words, name_term
+from .wording import PARTS, RELATIVE, SHARES, format_percent, join_words, name_term
 
 _percent2 = partial(format_percent, digits=2)
 
 
 _SIDES = {"buy": phrase("{share} of the value bought"), "sell": phrase("{share} of the value sold")}
-_RELATIVE = phrase("Forecasts and what neighbors earned are excess returns over the mean of the fund's type.")
 _NEIGHBORS = {
     "train": phrase(
         "Neighbors are funds as they were on an earlier rebalance day; their return is that of the {term} "
@@ -140,7 +139,7 @@ def _tell_forecasts(study: StudyTables, term: str) -> str:
         if set(study.units.values()) <= {"return"}:
             lead = say("With a metric, the forecast is the mean return of the nearest neighbors.")
         neighbors = say(_NEIGHBORS[study.config.neighbors], term=term)
-        told += [lead, say(_RELATIVE) if study.types else "", neighbors, say(SHARES)]
+        told += [lead, say(RELATIVE) if study.types else "", neighbors, say(SHARES)]
     if (study.reasons["view"] == "adds").any():
         told.append(say(PARTS))
     return say_all(*told) or say("These forecasters give no reasons for single funds.")

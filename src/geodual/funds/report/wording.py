@@ -35,8 +35,18 @@ ALL_VIEWS = {**VIEWS, "adds": phrase("What adds most to its forecast")}
 UNITS = {
     "return": phrase("Forecasts are returns."),
     "excess": phrase("Forecasts are excess returns over the mean fund."),
-    "rank": phrase("Forecasts are ranks, from −0.5 for the worst fund to 0.5 for the best."),
+    "rank": phrase("Forecasts are expected ranks, from −0.5 for the worst fund to 0.5 for the best."),
 }
+_BEYOND_TYPE = phrase("Forecasts are excess returns over the mean of the fund's type.")
+UNITS_WITHIN_TYPES = {
+    "return": _BEYOND_TYPE,
+    "excess": _BEYOND_TYPE,
+    "rank": phrase(
+        "Forecasts are expected ranks within the fund's type, from −0.5 for the worst fund to 0.5 for the "
+        "best."
+    ),
+}
+RELATIVE = phrase("Forecasts and what neighbors earned are excess returns over the mean of the fund's type.")
 PARTS = phrase(
     "What adds most to a forecast: for a regression, factors times their weights; for an ensemble, the ranks "
     "that its members give. Over all parts, absolute shares add up to 100\u202f%."

@@ -44,6 +44,13 @@ _OFF_CALENDAR = {
         "{date} is not a yearly rebalance day; the last holding interval is taken to end on it."
     ),
 }
+_WITHIN_TYPES = phrase(
+    "Funds are compared within their type: forecasts are the excess over the mean of the type, and picks go "
+    "by the rank in it."
+)
+_WITHIN_RANKS = phrase(
+    "Funds are compared within their type: forecasts are expected ranks in it, and picks go by these ranks."
+)
 # What the learners of `geodual.metric` warn of; decisions have it among their notes.
 WARNINGS = phrases(
     "{name} stopped at a relative duality gap of {gap} after {n} iterations; {advice}.",
@@ -405,12 +412,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             phrase("Chosen on past decisions before {date}: {name}.", date=config.test_start, name=told)
         )
     if len(decision.groups):
-        notes.append(
-            phrase(
-                "Funds are compared within their type: forecasts are the excess over the mean of the type, "
-                "and picks go by the rank in it."
-            )
-        )
+        notes.append(_WITHIN_RANKS if decision.unit == "rank" else _WITHIN_TYPES)
     if not is_rebalance:
         notes.append(phrase(_OFF_CALENDAR[config.frequency], date=decision.day.date()))
     if decision.label not in (config.label, NO_LABEL):

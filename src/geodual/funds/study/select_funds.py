@@ -91,6 +91,8 @@ class Selection(SelectionTables):
         zero, corrected for the number compared), n (past decisions). Empty if one was named.
     unit : str
         What the forecasts are: a "return", an "excess" return over the mean fund, or a "rank" from −½ to ½.
+    within_types : bool
+        Whether the forecasts are relative to the fund's type: returns are then less the mean of the type.
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
     case : PickCase
@@ -466,6 +468,7 @@ def _assemble(
         first_day=pd.Timestamp(now.panel.nav.index[0]),
         candidates=looked.candidates,
         unit=decision.unit,
+        within_types=len(decision.groups) > 0,
         run=folder,
     )
 
