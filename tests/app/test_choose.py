@@ -12,13 +12,14 @@ import pytest
 
 from geodual.app.choice import Choice
 from geodual.app.inputs import Inputs
-from geodual.app.uploads import Upload
+from geodual.app.jobs import Job
+from geodual.app.uploads import Given, Upload
 from geodual.app.work import archive, choose, look_at_facts, look_at_holdings, sheet, tell
 from geodual.errors import DataError
 from geodual.funds import backtest, read_nav, select, synthetic_universe
 from tests.app.client import HOSTILE, app
 
-HELD = "code,units,bought\n{},100,2015-09-01\n{},50,2015-09-01\n{},10,\nNOWHERE,5,2015-01-05\n"
+HELD = "code,units,bought\n{},100,2015-09-01\n{},50,2015-09-01\n{},10,2015-01-05\nNOWHERE,5,2015-01-05\n"
 
 
 def silent(*step):
@@ -51,14 +52,24 @@ def files(made):
     }
 
 
+def test_a_file_that_is_still_being_read_is_not_used(tmp_path):
+    table, index = (Upload(name, tmp_path / name) for name in ("nav.csv", "index.csv"))
+    job = Job("look_at_index", {})
+    table.given["index"] = Given(index, "", job)
+    with pytest.raises(DataError, match="is still being read"):
+        table.inputs()
+    job.state = "done"
+    assert table.inputs()["index"] == index.file
+
+
 def test_what_is_held_is_looked_up_in_the_table_with_the_rules_of_the_run(files):
     found = look_at_holdings(silent, **files)
     rows = {row[1]: row[2:] for row in found["rows"]}
     assert [row[1] for row in found["rows"]][:1] == ["NOWHERE"], "what matters comes first"
     assert rows["NOWHERE"][-2:] == ["not in the table", True]
     assert rows[HOSTILE[0]][-2:] == ["locked: held for 29 of 60 days", True]
-    closed = next(told for *_, told, _ in rows.values() if told.startswith("no value since"))
-    assert closed
+    bought = next(row[0] for row in rows.values() if row[-2].startswith("no value since"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", bought), "also of a closed fund"
     assert found["told"].startswith("4 lots of 4 funds. What can be sold is worth ")
     assert len(found["cautions"]) == 3
     assert "NOWHERE is not in the table" in found["cautions"][0]

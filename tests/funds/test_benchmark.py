@@ -46,10 +46,14 @@ def test_capture_by_hand():
     days = pd.to_datetime(["2019-12-31", "2020-01-31", "2020-02-28", "2020-03-31", "2020-04-30"])
     index = from_returns([0.1, -0.1, 0.2, 0.0], days)
     equity = from_returns([0.05, -0.2, 0.1, 0.5], days)
-    years = 121 / 365.25
-    up = ((1.05 * 1.1) ** (2.0 / years) - 1.0) / ((1.1 * 1.2) ** (2.0 / years) - 1.0)
-    down = (0.8 ** (4.0 / years) - 1.0) / (0.9 ** (4.0 / years) - 1.0)
+    # Two months up and one down, each kind as if twelve months were like them.
+    up = ((1.05 * 1.1) ** 6.0 - 1.0) / ((1.1 * 1.2) ** 6.0 - 1.0)
+    down = (0.8**12.0 - 1.0) / (0.9**12.0 - 1.0)
     assert performance.capture_ratios(equity, index) == pytest.approx((up, down), rel=1e-12)
+    # A start in the middle of a month adds no month.
+    before = [pd.Series(1.1, [pd.Timestamp("2019-12-16")]), pd.Series(0.9, [pd.Timestamp("2019-12-16")])]
+    longer = [pd.concat([first, curve]) for first, curve in zip(before, (equity, index), strict=True)]
+    assert performance.capture_ratios(*longer) == pytest.approx((up, down), rel=1e-12)
 
 
 def test_capture_ratios_are_missing_without_such_months():

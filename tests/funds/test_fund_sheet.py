@@ -150,6 +150,9 @@ def test_unknown_codes_suggest_near_ones(universe, facts, code):
         fund_sheet(universe.panel, f"{code[:-1]}X")
     with pytest.raises(DataError, match="The first of 40 funds is"):
         fund_sheet(universe.panel, "?")
+    zeros = Panel(universe.panel.nav.set_axis([f"{i:06d}" for i in range(40)], axis=1))
+    with pytest.raises(DataError, match="Did you mean 000011"):
+        fund_sheet(zeros, "11")
     with pytest.raises(DataError, match=r"Did you mean .*\(Fund <3> & Co\)"):
         fund_sheet(universe.panel, "fund <3>", facts=facts)
 

@@ -149,7 +149,7 @@ def look_at_holdings(progress: ProgressCallback, folder: str, inputs: Result, ho
     ours, config = Inputs(**inputs), StudyConfig(**read_config(Path(folder) / CONFIG))
     facts, nav = ours.known_facts(), keep_trading_days(ours.panel()).nav
     position = value_holdings(mine, nav, make_fee_rules(config, facts), config.min_holding)
-    rows = [*_unknown_lots(mine, position), *_closed_funds(position), *_known_lots(position, config)]
+    rows = [*_unknown_lots(mine, position), *_closed_funds(mine, position), *_known_lots(position, config)]
     lots = _count_lots(len(mine.lots))
     held = f"{lots} of {count_things(mine.lots['code'].nunique(), '{n} fund', '{n} funds')}"
     worth = format_two(position.lots["value"].sum())
@@ -170,9 +170,10 @@ def _unknown_lots(mine: funds.Holdings, position: Position) -> list[list[Any]]:
     return [_row(lot.code, lot.bought, lot, "not in the table", True) for lot in lots.itertuples()]
 
 
-def _closed_funds(position: Position) -> list[list[Any]]:
+def _closed_funds(mine: funds.Holdings, position: Position) -> list[list[Any]]:
+    first = mine.lots.groupby("code")["bought"].min()
     rows = zip(position.closed.index, position.closed.itertuples(), strict=True)
-    return [_row(fund, pd.NaT, lot, f"no value since {format_day(lot.day)}", True) for fund, lot in rows]
+    return [_row(fund, first[fund], lot, f"no value since {format_day(lot.day)}", True) for fund, lot in rows]
 
 
 def _known_lots(position: Position, config: StudyConfig) -> list[list[Any]]:

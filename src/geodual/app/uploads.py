@@ -49,6 +49,8 @@ class Upload:
     def inputs(self) -> dict[str, Any]:
         """Return the table, its index and its facts as a job takes them; raise if one is unusable."""
         for given in self.given.values():
+            if not given.job.is_over:
+                raise DataError(f"{given.upload.shown} is still being read. Try again in a moment.")
             if given.job.message:
                 raise DataError(f"{given.job.message} Or remove the file.")
         files = {kind: self.given[kind].upload.file if kind in self.given else None for kind in _KINDS}

@@ -97,9 +97,11 @@ def _near(wanted: str, codes: list[str], names: dict[str, str]) -> list[str]:
     key = wanted.casefold()
     within = [shown for name, shown in by_name.items() if key and key in name]
     alike = [by_name[name] for name in get_close_matches(key, by_name, _SUGGESTED)]
+    bare = wanted.lstrip("0")
+    cut = [code for code in codes if bare and code.lstrip("0") == bare]  # a spreadsheet may have cut zeros
     near = get_close_matches(wanted, codes, len(codes))
     near.sort(key=lambda code: (-SequenceMatcher(None, code, wanted).ratio(), code))
-    return list(dict.fromkeys([*near[:_SUGGESTED], *within, *alike]))[:_SUGGESTED]
+    return list(dict.fromkeys([*cut, *near[:_SUGGESTED], *within, *alike]))[:_SUGGESTED]
 
 
 def make_tables(

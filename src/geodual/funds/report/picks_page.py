@@ -110,8 +110,8 @@ def render_selection(
     facts = (
         name_source(selection.source),
         span_days(selection.first_day, selection.as_of),
-        say("{n} picks", n=len(selection.picks)),
-        say("{n} funds left out", n=len(selection.left_out)),
+        count_things(len(selection.picks), "{n} pick", "{n} picks"),
+        count_things(len(selection.left_out), "{n} fund left out", "{n} funds left out"),
     )
     return Template(read_asset("selection.html")).substitute(
         frame_texts(),

@@ -191,8 +191,10 @@ def _choose_index(table: RawTable, others: list[int], column: str | None) -> int
     if column is None and len(names) > 1 and _PAPER_INDEX not in names:
         raise table.error(f"there are {len(names)} columns besides the days", f"Choose one of: {listed}")
     wanted = column or (names[0] if len(names) == 1 else _PAPER_INDEX)
-    if names.count(wanted) != 1:
-        raise table.error(f"{names.count(wanted)} columns are named {wanted!r}", f"Choose one of: {listed}")
+    if wanted not in names:
+        raise table.error(f"no column is named {wanted!r}", f"Choose one of: {listed}")
+    if names.count(wanted) > 1:
+        raise table.error(f"{names.count(wanted)} columns are named {wanted!r}", "Give each its own name")
     return others[names.index(wanted)]
 
 

@@ -192,6 +192,8 @@ def _inspect_lives(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Fin
 
 def _describe_ends(n: int, n_funds: int, measured: Survivorship) -> str:
     if np.isnan(measured.bias) or measured.seems_incomplete:
+        if n == 1:
+            return phrase("{n} of {n_funds} funds ends before the last day.", n=n, n_funds=n_funds)
         return phrase("{n} of {n_funds} funds end before the last day.", n=n, n_funds=n_funds)
     # Adding 0.0 turns a rounded −0.0 into 0.0.
     points = [round(100.0 * value, 1) + 0.0 for value in (measured.bias, *measured.interval)]
@@ -237,7 +239,9 @@ def _describe_closures(measured: Survivorship, all_live: bool) -> str:
     if all_live:
         return phrase("Every fund lives to the last day, {n_funds} funds in {n_years:.1f} years", **told)
     if not measured.closed:
-        return phrase("None of {n_funds} funds closes in {n_years:.1f} years", **told)
+        return phrase(
+            "None of {n_funds} funds closes in {n_years:.1f} years, up to a month before the end", **told
+        )
     if measured.closed == 1:
         return phrase("Only {n} of {n_funds} funds closes in {n_years:.1f} years", **told)
     return phrase("Only {n} of {n_funds} funds close in {n_years:.1f} years", **told)
