@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 
 from geodual.app.choice import Choice
-from geodual.app.inputs import Inputs
+from geodual.app.inputs import Inputs, tell
 from geodual.app.jobs import Job
+from geodual.app.looks import look_at_facts, look_at_holdings
+from geodual.app.picks import choose
 from geodual.app.uploads import Given, Upload
-from geodual.app.work import archive, choose, look_at_facts, look_at_holdings, sheet, tell
+from geodual.app.work import archive, sheet
 from geodual.errors import DataError
 from geodual.funds import backtest, read_nav, select, synthetic_universe
 from tests.app.client import HOSTILE, app

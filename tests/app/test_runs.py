@@ -8,8 +8,8 @@ import zipfile
 import pandas as pd
 import pytest
 
+from geodual.app.looks import look
 from geodual.app.runs import list_runs
-from geodual.app.work import look
 from geodual.funds import backtest, read_nav, read_study, synthetic_universe
 from tests.app.client import HOSTILE, app
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from geodual.funds.report import write_report
+from geodual.funds.report.render import write_report
 from tests.browser.hostile_study import hostile_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

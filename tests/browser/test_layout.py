@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from geodual.funds import select, synthetic_universe
-from geodual.funds.report import render_selection, write_report, write_selection
+from geodual.funds.report.picks_page import render_selection, write_selection
+from geodual.funds.report.render import write_report
 from tests.browser.hostile_study import QUOTED, hostile_study
 from tests.funds.report_page import reworded
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from geodual.funds import backtest, synthetic_universe
-from geodual.funds.report import write_report
+from geodual.funds.report.render import write_report
 from geodual.funds.report.wording import VIEWS, format_percent
 from tests.browser.hostile_study import HOSTILE, hostile_study
 

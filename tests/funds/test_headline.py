@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import Finding, backtest
-from geodual.funds.report import render_report
 from geodual.funds.report.headline import write_headline
+from geodual.funds.report.render import render_report
 from geodual.funds.report.summary_sections import list_trust_facts
 from tests.funds.report_page import reworded
 

@@ -11,8 +11,8 @@ import pytest
 
 from geodual.funds import backtest
 from geodual.funds.factors.factor import choose_factors
-from geodual.funds.report import render_report, write_report
 from geodual.funds.report.markup import make_breakable, make_text
+from geodual.funds.report.render import render_report, write_report
 from geodual.funds.report.wording import format_number, format_p, format_percent, join_words, name_factor
 from tests.browser.hostile_study import HOSTILE, QUOTED, hostile_study
 from tests.funds.report_page import Page

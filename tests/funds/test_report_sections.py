@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.report import render_report
 from geodual.funds.report.portfolio_sections import make_heat_map
+from geodual.funds.report.render import render_report
 from geodual.funds.report.wording import format_number, format_percent
 from tests.browser.hostile_study import hostile_study
 from tests.funds.report_page import Page, reworded

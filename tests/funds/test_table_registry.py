@@ -10,7 +10,7 @@ import pytest
 from docs.table_reference import describe_tables
 from geodual.funds import Study
 from geodual.funds.evaluation.table_registry import computed
-from geodual.funds.report import render_report
+from geodual.funds.report.render import render_report
 
 from .report_page import Page
 

@@ -12,11 +12,15 @@ import signal
 import sys
 import threading
 import traceback
+from importlib import import_module
 from typing import Any, TextIO
 
 from geodual.errors import DataError, LostWorkersError
 
 _INTERRUPTED = 130
+# Where work is done if not in `work`, so that a look at a file imports no learner.
+_MODULES = dict.fromkeys(("look", "look_at_index", "look_at_facts", "look_at_holdings"), "looks")
+_MODULES["choose"] = "picks"
 
 
 def main() -> None:
@@ -38,14 +42,15 @@ def _answer(channel: TextIO, request: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a job, or what went wrong in one line."""
     try:
         os.environ["MPLBACKEND"] = "agg"  # figures go to files
-        from . import work  # here, because it takes a second, and cancel must not wait for it
 
         def report(done: int, total: int, last: str) -> None:
             _send(channel, {"progress": [done, total, last]})
 
-        return {"result": getattr(work, request["work"])(report, **request["arguments"])}
+        # Imported here, because it takes a second, and cancel must not wait for it.
+        module = import_module(f"{__package__}.{_MODULES.get(request['work'], 'work')}")
+        return {"result": getattr(module, request["work"])(report, **request["arguments"])}
     except DataError as error:
-        problem = work.tell(error)
+        problem = import_module(f"{__package__}.inputs").tell(error)
     except LostWorkersError as error:
         problem = str(error)
     except BrokenPipeError:

@@ -10,9 +10,9 @@ import pandas as pd
 from geodual import funds
 from geodual.atomic_file import write_atomically
 from geodual.funds.csv_cells import write_csv
-from geodual.funds.report import add_link_to_picks
 from geodual.funds.report.orders_section import tell_orders
 from geodual.funds.report.picks_page import sheet_address
+from geodual.funds.report.render import add_link_to_picks
 from geodual.funds.report.wording import (
     MISSING,
     format_number,

@@ -1,4 +1,4 @@
-"""The work of jobs, done in a child process by the functions of `geodual.funds`.
+"""The work of jobs besides looking at files and choosing funds, done in a child process by `geodual.funds`.
 
 Arguments and results are ready for JSON. All functions take `progress` first, which is called with the
 number of steps done, their total, and the name of the last one.
@@ -25,23 +25,7 @@ from geodual.funds.report.wording import (
 from geodual.funds.run import CHECKPOINTS, SHEETS, ProgressCallback
 from geodual.funds.study.folder_lock import hold_folder
 
-from .inputs import Inputs, Result, tell
-from .looks import look, look_at_facts, look_at_holdings, look_at_index
-from .picks import choose
-
-__all__ = [
-    "archive",
-    "choose",
-    "look",
-    "look_at_facts",
-    "look_at_holdings",
-    "look_at_index",
-    "sheet",
-    "study",
-    "tell",
-    "view",
-    "workbook",
-]
+from .inputs import Inputs, Result
 
 
 def study(

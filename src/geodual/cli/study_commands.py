@@ -425,7 +425,7 @@ def _write_selection(
 ) -> None:
     """Write the files that were asked for."""
     from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
-    from geodual.funds.report import add_link_to_picks
+    from geodual.funds.report.render import add_link_to_picks
 
     if csv is not None:
         write_csv(csv, selection.picks, keep_index=False)

@@ -33,7 +33,7 @@ from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from ..language import ENGLISH, in_language, phrase
 from ..panel import Panel
-from ..report import write_selection
+from ..report.picks_page import write_selection
 from ..report.wording import TERMS
 from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings

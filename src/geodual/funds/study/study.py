@@ -18,10 +18,10 @@ from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
 from ..language import ENGLISH, in_language
 from ..panel import Panel
-from ..report import write_report
 from ..report.curves import compared_curves
 from ..report.headline import write_headline
 from ..report.payload import summarize
+from ..report.render import write_report
 from ..run import CONFIG, PICKS, REPORT, SUMMARY
 from ..sources.reading.fund_facts import FundFacts
 from .folder_lock import hold_folder
