@@ -284,6 +284,7 @@ def test_cash_alone_buys_the_picks(universe, tmp_path):
     assert (found.orders.cash_left, found.orders.turnover) == (0.0, 1.0)
     page = found.report(tmp_path / "picks.html").read_text("utf-8")
     assert "To get there: 0 sales and 4 purchases" in page
+    assert "Doing nothing" not in page
     assert select(universe.panel, **MINE).orders is None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..evaluation.orders import Orders
 from ..language import phrase, reword, say
 from .markup import Column, Section, make_list, make_paragraph, make_section, make_table
-from .wording import MISSING, format_number, format_percent, format_two, format_whole, join_listed
+from .wording import format_number, format_percent, format_two, format_whole, join_listed
 
 
 def tell_orders(orders: Orders) -> dict[str, str]:
@@ -19,8 +19,7 @@ def tell_orders(orders: Orders) -> dict[str, str]:
         The orders of a selection.
     """
     held = orders.table[orders.table["weight_before"] > 0.0]
-    ranks = join_listed(f"{row.fund} {format_whole(row.rank)}" for row in held.itertuples()) or MISSING
-    return {
+    told = {
         say("Money"): say(
             "{money}, of which {cash} in cash",
             money=format_two(orders.total),
@@ -29,6 +28,10 @@ def tell_orders(orders: Orders) -> dict[str, str]:
         say("Cash left"): format_two(orders.cash_left),
         say("Fees"): format_two(orders.fees),
         say("Turnover"): format_percent(orders.turnover),
+    }
+    if held.empty:
+        return told
+    return told | {
         say("Doing nothing"): say(
             "saves {fees} in fees, and leaves {share} of the money where the orders would have it. Ranks of "
             "what is held, of {n:,} funds with a forecast: {ranks}. What the other funds will earn is a "
@@ -36,8 +39,8 @@ def tell_orders(orders: Orders) -> dict[str, str]:
             fees=format_two(orders.fees),
             share=format_percent(orders.overlap),
             n=orders.n_ranked,
-            ranks=ranks,
-        ),
+            ranks=join_listed(f"{row.fund} {format_whole(row.rank)}" for row in held.itertuples()),
+        )
     }
 
 
