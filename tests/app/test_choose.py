@@ -246,3 +246,13 @@ async def sheets_of(client, table):
     made = re.search(r'(jobs/\w+/fact-sheet.html)"[^>]*>&lt;script&gt;', page)[1]
     assert "<script>" not in await client.get(made)
     assert "Write the code" in (await client.post(path, {"fund": " "}, code=400))["error"]
+
+
+def test_holdings_are_looked_up_with_the_facts_of_the_run(made, files, tmp_path):
+    """The table of the page came without facts; a sale costs what the facts of the run say."""
+    nav = read_nav(made / "nav.csv").nav
+    facts = pd.DataFrame({"code": nav.columns, "redemption_fees": "9999:0.02"})
+    given = {"metrics": "euclidean", "baselines": (), "top": 3, "start": "2015-06-01"}
+    backtest(nav, facts=facts, **given).save(tmp_path / "run")
+    found = look_at_holdings(silent, **{**files, "folder": str(tmp_path / "run")})
+    assert any("a sale today costs 2.00" in row[-2] for row in found["rows"])

@@ -147,7 +147,7 @@ def look_at_holdings(progress: ProgressCallback, folder: str, inputs: Result, ho
     mine = open_holdings(holdings)
     progress(0, 0, "looking the funds up in the table")
     ours, config = Inputs(**inputs), StudyConfig(**read_config(Path(folder) / CONFIG))
-    facts, nav = ours.known_facts(), keep_trading_days(ours.panel()).nav
+    facts, nav = _facts_for(ours, folder), keep_trading_days(ours.panel()).nav
     position = value_holdings(mine, nav, make_fee_rules(config, facts), config.min_holding)
     rows = [*_unknown_lots(mine, position), *_closed_funds(mine, position), *_known_lots(position, config)]
     lots = _count_lots(len(mine.lots))
@@ -159,6 +159,15 @@ def look_at_holdings(progress: ProgressCallback, folder: str, inputs: Result, ho
         "rows": [[facts.names.get(row[0], ""), *row] for row in rows[:_SHOWN]],
         "hidden": max(len(rows) - _SHOWN, 0),
     }
+
+
+def _facts_for(ours: Inputs, folder: str) -> funds.FundFacts:
+    """Return the facts given with the table, otherwise those of the run."""
+    if ours.facts is not None:
+        return ours.known_facts()
+    from geodual.funds.study.continued_run import facts_of_run  # here, because it imports all learners
+
+    return facts_of_run(funds.read_study(folder))
 
 
 def _row(fund: Any, bought: Any, lot: Any, told: str, matters: bool) -> list[Any]:

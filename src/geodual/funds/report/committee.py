@@ -128,7 +128,10 @@ def _say_choice(way: str, n_picks: int, case: PickCase) -> str:
     """Return how the funds are chosen; `way` says how they are forecast."""
     told = {"way": way, "n": n_picks, "n_funds": case.n_funds}
     if case.config.keep_rank or case.config.min_holding:
-        return say("{way}; funds that the rules keep stay, then the best of {n_funds:,} are bought.", **told)
+        return say(
+            "{way}; funds protected by the holding rules are kept, and then the best of {n_funds:,} are bought.",
+            **told,
+        )
     if n_picks > 1 and _is_limited(case):
         return say("{way}; the {n} best of {n_funds:,} funds within the limits are bought.", **told)
     if n_picks > 1:

@@ -96,7 +96,7 @@ def plan_of_run(
     config, used = replace(study.config, end=""), name or study.strategy
     made = _make_again(study, config, used, own)
     folder = "" if isinstance(run, StudyTables) else str(run)
-    known = facts if facts.digest else _facts_of(study)
+    known = facts if facts.digest else facts_of_run(study)
     return Plan(config, choose_factors(config.factors), {used: made}, known, study, name, folder)
 
 
@@ -117,7 +117,7 @@ def _make_again(study: StudyTables, config: StudyConfig, name: str, own: Mapping
     return take_chosen(name, made, study.chosen[name], config) if name in study.chosen else made
 
 
-def _facts_of(study: StudyTables) -> FundFacts:
+def facts_of_run(study: StudyTables) -> FundFacts:
     """Return the facts that a run used; raise if its folder is of a version that did not keep them all."""
     if not study.facts_digest:
         return no_facts()
