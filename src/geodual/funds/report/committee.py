@@ -129,7 +129,8 @@ def _say_choice(way: str, n_picks: int, case: PickCase) -> str:
     told = {"way": way, "n": n_picks, "n_funds": case.n_funds}
     if case.config.keep_rank or case.config.min_holding:
         return say(
-            "{way}; funds protected by the holding rules are kept, and then the best of {n_funds:,} are bought.",
+            "{way}; funds protected by the holding rules are kept, and then the best of {n_funds:,} are "
+            "bought.",
             **told,
         )
     if n_picks > 1 and _is_limited(case):
