@@ -468,6 +468,7 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
         },
         "candidates": plain_records(selection.candidates.reset_index(names="forecaster")),
         "unit": selection.unit,
+        "within_types": selection.within_types,
         "picks": plain_records(selection.picks),
         "neighbors": plain_records(selection.neighbors.drop(columns=["date", "forecaster"])),
         "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
