@@ -41,7 +41,7 @@ def compute_factors(
         Days to compute factors for; they must be rows of the table. By default the last row of each calendar
         quarter, including a last quarter that is not over; with "daily", every row.
     factors : str, WindowedFactor, RecursiveFactor or iterable of them
-        "paper" for all factors of the paper, names of single ones such as "sharpe", places such as
+        "paper" for all factors of the paper, names of single ones such as "sharpe", import paths such as
         ``package.module:factor``, and factors of your own (see `docs/add_a_factor.md`).
 
     Returns

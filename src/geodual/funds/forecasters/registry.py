@@ -120,7 +120,7 @@ def is_known(name: str) -> bool:
 
 
 def forecaster_names() -> tuple[str, ...]:
-    """Return the names of all forecasters: the metrics, and those that are registered besides.
+    """Return the names of all forecasters: the metrics, and those registered in addition.
 
     Returns
     -------

@@ -60,7 +60,7 @@ class FundSheet(SheetTables):
     findings : DataFrame
         What was found in the values of the fund: kind, matters, date, count, message.
     notes : tuple of str
-        What the reader should know besides the numbers.
+        What the reader should know in addition to the numbers.
 
     See Also
     --------

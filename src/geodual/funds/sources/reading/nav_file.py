@@ -187,9 +187,9 @@ def _choose_index(table: RawTable, others: list[int], column: str | None) -> int
     names = [table.names[at] for at in others]
     listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
     if not names:
-        raise table.error("there is no column besides the days", "Give the levels of the index")
+        raise table.error("there is no column other than the days", "Give the levels of the index")
     if column is None and len(names) > 1 and _PAPER_INDEX not in names:
-        raise table.error(f"there are {len(names)} columns besides the days", f"Choose one of: {listed}")
+        raise table.error(f"there are {len(names)} columns other than the days", f"Choose one of: {listed}")
     wanted = column or (names[0] if len(names) == 1 else _PAPER_INDEX)
     if wanted not in names:
         raise table.error(f"no column is named {wanted!r}", f"Choose one of: {listed}")
@@ -269,7 +269,7 @@ def read_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.Da
     """Return the values of a table with one column per fund, and what was found while reading."""
     funds = [at for at in range(len(table.names)) if at != date]
     if not funds:
-        raise table.error("there is no column besides the days", "Give one column per fund")
+        raise table.error("there is no column other than the days", "Give one column per fund")
     seen: set[str] = set()
     for at in funds:
         if not table.names[at]:

@@ -57,7 +57,7 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
       is quoted in three decimals may well stand still for two weeks.) It matters only if the NAV then moves
       by more than it usually does, or not any more; otherwise the fund may have been in cash;
     - ``jump``: a fall against similar funds, as after a distribution that was not reinvested; a move that is
-      taken back at once, as after a wrong value; or a move of more than 40 %, as after a split. A fall is
+      reversed immediately, as after a wrong value; or a move of more than 40 %, as after a split. A fall is
       found if it is larger than chance explains. What chance does is seen in the rises, since a distribution
       makes none. The limit is set so that of the funds found about a quarter at most are found by chance; a
       clean table seldom has one. Small moves, up to 0.8 %, are not found.
