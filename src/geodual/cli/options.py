@@ -149,7 +149,7 @@ def read_given(
 
 
 def find_own_modules(names: Iterable[str]) -> None:
-    """Make modules in the current folder importable if a name is a place such as ``package.module:Class``."""
+    """Make modules in the current folder importable if a name is a path such as ``package.module:Class``."""
     if any(map(is_place, names)) and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 

@@ -50,7 +50,7 @@ def compute_factors(
         Indexed by (date, fund), with columns such as `roc_10` … `stability_90`; NaN where a factor is not
         defined. A fund's history starts at its first value. The windows in the names are trading days. On a
         weekly or monthly table they are as many rows as cover that time, ratios are annualized with its own
-        number of rows per year, and of windows with equally many rows one remains.
+        number of rows per year, and if several windows have the same number of rows, only one is kept.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a factor is, the factors of the paper, and the choice of factors by name, by place, or as objects."""
+"""What a factor is, the factors of the paper, and their choice by name, by import path, or as objects."""
 
 from __future__ import annotations
 

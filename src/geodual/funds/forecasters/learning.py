@@ -43,7 +43,7 @@ def make_target(training: Training, target: str) -> Array:
     training : Training
         Holding intervals that are over.
     target : str
-        "return": the return. "excess": the return less the mean of the interval. "rank": the rank within the
+        "return": the return. "excess": the return minus the mean of the interval. "rank": the rank within the
         interval (and group), (rank − (n + 1)/2) / n, which lies between −½ and ½.
 
     Returns

@@ -97,7 +97,7 @@ def register_forecaster(
 
 
 def find_forecaster(name: str) -> NamedForecaster:
-    """Return the forecaster of this name: a registered one, a metric, ``factor:NAME``, or a place."""
+    """Return the forecaster of this name: a registered one, a metric, ``factor:NAME``, or an import path."""
     if name in FORECASTERS:
         return FORECASTERS[name]
     if name in metric_names():

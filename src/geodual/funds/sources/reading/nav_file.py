@@ -54,9 +54,9 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
         CSV (comma, semicolon or tab; decimal point or comma) or Parquet, plain or compressed with gzip; Excel
         (.xlsx: the first sheet, or the only one with a table); or a DataFrame with the days in its index or
         in a column, of pandas or of a library with `to_pandas`, such as polars. Lines above the header are
-        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike. CSV
-        is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK if
-        its bytes look like it, a finding says which, and otherwise it is refused.
+        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or similar.
+        CSV is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK
+        if its bytes look like it, and a finding says which; otherwise it is refused.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def read_index(
     Raises
     ------
     DataError
-        If the table cannot be used, or it is unclear which column to take.
+        If the table cannot be used, or it is unclear which column to use.
 
     See Also
     --------
