@@ -38,7 +38,7 @@ Index = Annotated[
     typer.Option(
         "--index",
         metavar="FILE|TYPE=FILE,…",
-        help="Index levels to compare with, or one file per type of fund; * matches any type. "
+        help="Index levels to compare with, or one file per type of fund; * matches any text. "
         "(default: the equal-weight universe)",
     ),
 ]

@@ -324,7 +324,7 @@ def run_select(
     forecaster: options.ForecasterName = None,
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="Folder of a study whose strategy to continue, with its settings."),
+        typer.Option("--run", help="Folder of a study; continue its strategy, with its settings."),
     ] = None,
     holdings: Annotated[
         Path | None,
