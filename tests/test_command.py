@@ -374,7 +374,7 @@ def test_select_takes_a_forecaster_by_name_or_chooses_one(geodual, nav_file, tmp
     assert code == 0
     assert "is used" in out
     code, _, err = geodual("select", nav_file, "--metric", "gmml", "--forecaster", "ridge")
-    assert (code, "exclude each other" in err) == (2, True)
+    assert (code, "cannot be combined" in err) == (2, True)
 
 
 def test_a_table_of_the_configuration_finds_modules_in_this_folder(
@@ -413,7 +413,7 @@ def test_no_command_writes_over_a_file_that_it_reads(geodual, nav_file, index_fi
     ):
         code, out, err = geodual(*arguments)
         assert (code, out, err.count("\n")) == (2, "", 1), arguments
-        assert "would be lost" in err
+        assert "would be overwritten" in err
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -486,7 +486,7 @@ def test_select_continues_a_run(geodual, nav_file, tmp_path) -> None:
         (("--k", 5), "`k` is a setting of the run"),
         (("--metric", "gmml"), "`metric`"),
         (("--forecaster", "ridge"), "euclidean, gmml"),
-        (("--csv", "run/ic.csv"), "this file is read"),
+        (("--csv", "run/ic.csv"), "this file is an input"),
     ):
         code, _, err = geodual("select", nav_file, "--run", "run", *more)
         assert (code, message in err) == (2, True), err

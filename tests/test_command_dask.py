@@ -65,7 +65,7 @@ def test_an_address_where_nobody_answers_is_one_line(geodual_command, nav_file, 
         code, _, told = geodual_command(command, nav_file, "--dask", address)
     assert code == 2
     assert told.count("\n") == 1
-    assert f"no scheduler of Dask answers at {address}" in told
+    assert f"no Dask scheduler answers at {address}" in told
 
 
 def test_an_address_that_is_none_is_one_line(geodual_command, nav_file) -> None:

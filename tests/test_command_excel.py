@@ -69,5 +69,5 @@ def test_the_nav_table_is_never_overwritten(command, geodual, nav_file, tmp_path
     before = (tmp_path / "nav.xlsx").read_bytes()
     code, _, err = geodual(command, "nav.xlsx", "--excel", "./nav.xlsx")
     assert code == 2
-    assert "would be lost" in err
+    assert "would be overwritten" in err
     assert (tmp_path / "nav.xlsx").read_bytes() == before

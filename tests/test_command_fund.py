@@ -82,5 +82,5 @@ def test_an_input_is_not_overwritten(geodual, files):
     before = nav.read_bytes()
     code, _, err = geodual("fund", nav, "M00001", "--out", nav)
     assert code == 2
-    assert "would be lost" in err
+    assert "would be overwritten" in err
     assert nav.read_bytes() == before

@@ -59,7 +59,7 @@ def test_the_holdings_are_not_written_over(geodual, folder):
     (folder / "picks-orders.csv").write_text(MINE, "utf-8")
     code, _, err = geodual(*CHOICE, "--holdings", "picks-orders.csv", "--csv", "picks.csv")
     assert code == 2
-    assert "would be lost" in err
+    assert "would be overwritten" in err
     assert (folder / "picks-orders.csv").read_text("utf-8") == MINE
 
 

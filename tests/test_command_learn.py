@@ -91,7 +91,7 @@ def test_a_map_that_no_matrix_stands_for_is_not_saved(place, geodual, tmp_path) 
     write_samples(tmp_path / "table.csv", ["p", "q"] * 10)
     code, _, err = geodual("learn", "table.csv", "--target", "kind", "--metric", place, "-o", "m.npz")
     assert (code, err.count("\n")) == (2, 1)
-    assert "no linear map" in err
+    assert "is not a linear map" in err
     assert not (tmp_path / "m.npz").exists()
 
 

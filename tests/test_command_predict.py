@@ -80,8 +80,8 @@ def test_a_table_of_all_kinds_of_columns_is_learned_and_predicted(geodual, tmp_p
         "2 of 60 rows are left out: they have no target.",
         "Column 'name' is left out: nearly every row has a text of its own.",
         "Column 'empty' is left out: it is empty.",
-        "Column 'same' is left out: it has one value only.",
-        "Column 'score': 3 cells are no number, such as '?' in line 2; taken as missing.",
+        "Column 'same' is left out: it has only one value.",
+        "Column 'score': 3 cells are not numbers, such as '?' in line 2; taken as missing.",
     ):
         assert part in told
     new = customers().head(20).assign(more=1)
@@ -89,9 +89,9 @@ def test_a_table_of_all_kinds_of_columns_is_learned_and_predicted(geodual, tmp_p
     new.to_csv(tmp_path / "new.csv", index=False)
     result = predict(geodual, "new.csv", "-o", "p.csv", "--keep", "name", "--nearest", 2)
     told = " ".join(result["notes"])
-    assert "Column 'color': 1 cell is no known category, such as 'purple' in line 2" in told
+    assert "Column 'color': 1 cell is not a known category, such as 'purple' in line 2" in told
     assert "Columns that the model does not know are ignored: 'more'." in told
-    assert "rows are like rows that the model learned from" in told
+    assert "rows are the same as rows that the model learned from" in told
     made = pd.read_csv(tmp_path / "p.csv")
     assert list(made) == [
         *("name", "prediction", "probability of no", "probability of yes"),
@@ -202,8 +202,8 @@ def test_texts_that_look_like_formulas_are_not_executed(geodual, tmp_path) -> No
     [
         ("", "the file is empty"),
         ("a,y\n", "no row"),
-        ("a,y\n1,p\n", "the target has one value only, 'p'"),
-        ("a,y\n1,p\n2,p\n3,p\n", "the target has one value only, 'p'"),
+        ("a,y\n1,p\n", "the target has only one value, 'p'"),
+        ("a,y\n1,p\n2,p\n3,p\n", "the target has only one value, 'p'"),
         ("a,y\n1,\n2,\n", "the target has no value"),
         ("a,y\n,p\n,q\n,p\n,q\n", "no column is left to learn from. Column 'a' is left out: it is empty"),
         ("a,a,y\n1,2,p\n2,2,q\n", "exactly one column 'a', and there are 2"),
@@ -230,7 +230,7 @@ def test_wrong_options_are_told_before_the_work(geodual, tmp_path) -> None:
     assert "unknown file type" in refused(geodual, *start, "p.txt")
     assert "`--nearest` must be at least 0" in refused(geodual, *start, "p.csv", "--nearest", -1)
     assert "`--coverage` must be between 0 and 1" in refused(geodual, *start, "p.csv", "--coverage", 1.0)
-    assert "would be lost" in refused(geodual, *start, "t.csv")
+    assert "would be overwritten" in refused(geodual, *start, "t.csv")
     assert "Did you mean 'name'?" in refused(geodual, *start, "p.csv", "--keep", "nme")
 
 
@@ -243,10 +243,10 @@ def test_a_table_that_the_model_cannot_read_is_one_error(geodual, tmp_path) -> N
     assert "the model needs the missing columns 'age'. Is it 'ages'? Rename it." in told
     table.assign(age="old").to_csv(tmp_path / "n.csv", index=False)
     told = refused(geodual, "predict", "m.npz", "n.csv", "-o", "p.csv")
-    assert "line 2, column 'age': 'old' is no number, nor is any other cell" in told
+    assert "line 2, column 'age': 'old' is not a number, nor is any other cell" in told
     table.assign(prediction="p").to_csv(tmp_path / "n.csv", index=False)
     told = refused(geodual, "predict", "m.npz", "n.csv", "-o", "p.csv", "--keep", "prediction")
-    assert "'prediction' names a column of predictions" in told
+    assert "'prediction' is also the name of a column of predictions" in told
     assert not (tmp_path / "p.csv").exists()
 
 

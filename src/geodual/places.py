@@ -1,4 +1,4 @@
-"""Load a user's own objects by their place: ``package.module:name``."""
+"""Load a user's own objects by their import path: ``package.module:name``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _ABSENT = object()
 
 
 def is_place(text: object) -> bool:
-    """Return whether a text has the form of a place: ``package.module:name``."""
+    """Return whether a text has the form of an import path: ``package.module:name``."""
     return isinstance(text, str) and bool(_PLACE.fullmatch(text))
 
 
 def name_at(place: str) -> str:
-    """Return the last name of a place: ``package.module:name`` → ``name``."""
+    """Return the last name of an import path: ``package.module:name`` → ``name``."""
     return place.rpartition(":")[2]
 
 
 def load_place(place: str, what: str) -> Any:
-    """Import the object at a place; error messages call it `what`, such as "metric"."""
+    """Import the object at an import path; error messages call it `what`, such as "metric"."""
     module, _, names = place.partition(":")
     found = run_own(
         lambda: _find(module, names),

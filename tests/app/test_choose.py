@@ -196,11 +196,11 @@ def test_from_a_run_to_orders_and_sheets(made):
             assert 'value="1,000"' in page
             for wrong in ({"cash": "x"}, {"table": "gone"}):
                 told = await client.post("runs/mine/pick", {**asked, **wrong}, code=400)
-                assert re.search("Cash|not here any more", told["error"])
+                assert re.search("Cash|no longer here", told["error"])
             await canceled(client, asked)
             await client.post("runs/mine/pick", asked)
             again = await client.post("runs/mine/pick", asked, code=400)
-            assert "being chosen already" in again["error"]
+            assert "already being chosen" in again["error"]
             job = await client.over(client.desk.latest["pick", "mine"])
             assert job.state == "done", job.message
             await result_of(client, made / "runs" / "mine")

@@ -120,7 +120,7 @@ def test_funds_that_cannot_be_measured_are_missing():
     [
         (lambda f: 100.0 * f, "divide percentages by 100"),
         (lambda f: f.iloc[:1], "fewer than two days"),
-        (lambda f: pd.DataFrame({"RF": f["market"]}), "no column besides the days and RF"),
+        (lambda f: pd.DataFrame({"RF": f["market"]}), "no column other than the days and RF"),
         (lambda f: f.assign(size="x"), "not a number"),
     ],
 )

@@ -43,7 +43,7 @@ PLACES = {
     "english thousands": ", line 3, column '000001': the mark in '1,003' seems to group thousands",
     "returns": ", line 4, column '000001': the value '-0.02' is negative, as 1 of 4 values are",
     "two decimal marks": ", line 3, column '000001': the value '1.6' is not a number",
-    "days only": ": there is no column besides the days",
+    "days only": ": there is no column other than the days",
     "one row": ": there is only one day, 2012-01-04",
     "no value": ": there is no value at all",
     "too many fields": ", line 3: the row has 4 fields, the header has 3",

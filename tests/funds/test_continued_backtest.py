@@ -103,5 +103,5 @@ def test_a_run_of_other_data_is_not_replaced(universe, early, tmp_path):
 def test_what_cannot_be_continued_is_told(universe, tmp_path):
     with pytest.raises(DataError, match="tuned"):
         backtest(universe.panel, metrics="gmml", tune=True, run=tmp_path)
-    with pytest.raises(DataError, match="exclude each other"):
+    with pytest.raises(DataError, match="cannot be combined"):
         backtest(universe.panel, metrics="gmml", run=tmp_path, checkpoint_folder=tmp_path)

@@ -212,7 +212,7 @@ def test_a_procedure_of_ones_own_can_be_checked(panel: Panel) -> None:
 def test_a_procedure_that_takes_the_future_along_is_refused(panel: Panel) -> None:
     whole, lock = panel.nav.to_numpy(), threading.Lock()
     for holds in (panel, whole, np.asfortranarray(whole), panel.nav.iloc[:, 3:9]):
-        with pytest.raises(DataError, match=r"holds later values of the table .* use its arguments only"):
+        with pytest.raises(DataError, match=r"holds later values of the table .* use only its arguments"):
             check_leakage(panel, "euclidean", forecaster=lambda table, days, holds=holds: holds)
     with pytest.raises(DataError, match=r"cannot be sent to another process \(.*lock.*\)\. Remove locks"):
         check_leakage(panel, "euclidean", forecaster=lambda table, days: lock)

@@ -135,7 +135,7 @@ def test_closed_and_unknown_funds_are_told_and_not_traded():
     [
         ([("A", 1.0, "2015-01-01")], 0.0, "'A' was bought on 2015-01-01, after the day of the decision"),
         ([("Z", 1.0, None)], 0.0, "there is no cash"),
-        ([("B", 1.0, None)], 0.0, "'B' has no value until 2014-12-31"),
+        ([("B", 1.0, None)], 0.0, "'B' has no value up to 2014-12-31"),
     ],
 )
 def test_holdings_that_cannot_be_are_refused(rows, cash, message):

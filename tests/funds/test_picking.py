@@ -134,7 +134,7 @@ def test_settings_that_cannot_be_met_are_named(panel, facts, settings, known, me
 
 def test_facts_of_other_funds_are_refused_where_they_are_needed(panel, facts, plain_study):
     others = read_facts(pd.DataFrame({"code": ["1", "2"], "type": ["x", "y"]}))
-    with pytest.raises(DataError, match=r"those of other funds, such as '1', while the NAV table has"):
+    with pytest.raises(DataError, match=r"belong to other funds, such as '1', while the NAV table has"):
         backtest(panel, metrics="euclidean", facts=others, max_type=0.3)
     some = read_facts(facts.table.reset_index().iloc[3:])
     notes = backtest(panel, metrics="euclidean", facts=some).notes
@@ -155,7 +155,7 @@ def test_only_the_star_is_a_wildcard(panel):
 def test_facts_of_other_funds_are_told_only_if_a_setting_needs_them(panel):
     facts = read_facts(pd.DataFrame({"code": ["zz1"], "type": ["bond"]}))
     assert filter_funds(panel, StudyConfig(), facts) is panel
-    with pytest.raises(DataError, match=r"the types are those of other funds, such as 'zz1'"):
+    with pytest.raises(DataError, match=r"the types belong to other funds, such as 'zz1'"):
         filter_funds(panel, StudyConfig(types=("bond",)), facts)
 
 

@@ -159,15 +159,19 @@ def test_progress_counts_decisions_and_studies(market):
 @pytest.mark.parametrize(
     ("grid", "settings", "told"),
     [
-        ({}, {}, "`grid` must be values to try by setting"),
-        ([("k", [5])], {}, "`grid` must be values to try by setting"),
+        ({}, {}, "`grid` must map settings to values to try"),
+        ([("k", [5])], {}, "`grid` must map settings to values to try"),
         ({"k": []}, {}, "`k` has no values to try"),
         ({"k": 5}, {}, "the values of `k` must be a list, got 5"),
         ({"forecasters": "ridge"}, {}, "the values of `forecasters` must be a list, got 'ridge'"),
         ({"k": [5, 5]}, {}, "`k` has the value 5 twice"),
         ({"neighbours_": [5]}, {}, "sweep: unknown setting `neighbours_`"),
-        ({"k": [5]}, {"k": 10}, "`k` is in the grid and given besides"),
-        ({"metrics": [["gmml"]]}, {"metrics": "gmml"}, "`metrics` is in the grid and given besides"),
+        ({"k": [5]}, {"k": 10}, "`k` is both in the grid and given as a setting"),
+        (
+            {"metrics": [["gmml"]]},
+            {"metrics": "gmml"},
+            "`metrics` is both in the grid and given as a setting",
+        ),
         ({"k": [5, 0]}, {}, "sweep, k = 0: `k` must be a whole number of at least 1"),
         ({"top": [4, 8], "max_weight": [0.2]}, {}, "sweep, top = 4, max_weight = 0.2: `max_weight` must be"),
         ({"k": [5, 500]}, {}, "Lower `k`"),

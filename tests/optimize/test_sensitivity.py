@@ -650,7 +650,7 @@ def test_only_a_converged_result_that_knows_its_problem_has_derivatives():
     with pytest.raises(ValueError, match=r"has lost its problem.*dataclasses\.replace"):
         again.derivative()
     np.testing.assert_allclose(replace(again, problem=problem).derivative().x, np.eye(2), atol=1e-8)
-    with pytest.raises(ValueError, match="The problem has no data to differentiate by"):
+    with pytest.raises(ValueError, match="The problem has no data to differentiate with respect to"):
         minimize(Problem(Euclidean(1), lambda x: x @ x, gradient=lambda x: 2.0 * x), np.ones(1)).derivative()
 
 

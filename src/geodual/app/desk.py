@@ -70,7 +70,7 @@ class Desk:
     def upload(self, name: str) -> Upload:
         """Return an upload; raise if there is none of that name."""
         if name not in self.files:
-            raise DataError("This table is not here any more. Drop it again on the first page.")
+            raise DataError("This table is no longer here. Drop it again on the first page.")
         return self.files[name]
 
     def tables(self) -> list[Upload]:
@@ -83,7 +83,7 @@ class Desk:
         for lane in (self.studies, self.views):
             if name in lane.jobs:
                 return lane.jobs[name]
-        raise DataError("This job is not known any more. Reload the page.")
+        raise DataError("This job is no longer known. Reload the page.")
 
     def start_study(self, wanted: str, table: str, arguments: dict[str, Any]) -> str:
         """Run a study in a new folder, and return the name of the folder.
@@ -114,7 +114,7 @@ class Desk:
         """Choose funds with the settings of a run; it waits for runs that began before it."""
         before, choice = self.latest.get(("pick", name)), self.choice(name)
         if before is not None and not before.is_over:
-            raise DataError("Funds are being chosen already. Wait, or cancel first.")
+            raise DataError("Funds are already being chosen. Wait, or cancel first.")
         arguments = {
             "folder": str(self.run_folder(name)),
             "inputs": self.upload(choice.table).inputs(),
@@ -160,7 +160,7 @@ class Desk:
             for path in self.folder.iterdir():
                 if path.name == name and path.is_dir():
                     return path
-        raise DataError("There is no such run. The first page lists all.")
+        raise DataError("There is no such run. The first page lists all runs.")
 
     def view(self, name: str) -> Job:
         """Return the job that shows a run: its study, or one that reads its folder."""

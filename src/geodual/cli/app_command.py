@@ -14,13 +14,13 @@ from .console import say
 
 def run_app(
     folder: Annotated[
-        Path, typer.Option("--folder", help="Folder for the runs; each gets a folder of its own in it.")
+        Path, typer.Option("--folder", help="Folder for the runs; each gets its own subfolder.")
     ] = Path("geodual-runs"),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any that is free.")
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any free one.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
 ) -> None:
     """Open the app in your browser: drop a table, run studies, compare them. Ctrl-C ends it.

@@ -20,7 +20,7 @@ def run_check(
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     every: Annotated[
-        bool, typer.Option("--all", help="List all findings, also those that cannot change a result.")
+        bool, typer.Option("--all", help="List all findings, including those that cannot change a result.")
     ] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -77,10 +77,10 @@ def run_check_leakage(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Test whether decisions look ahead, by removing and by replacing later data. Exit code 1 if one does.
+    """Test whether decisions look ahead, by removing and replacing later data. Exit code 1 if one does.
 
     All decision days are tested unless --days says fewer. Forecasts without later data are made first, in
-    processes that have never seen these data. What a factor or forecaster of your own reads from elsewhere
+    processes that have never seen these data. What your own factors or forecasters read from a source other
     than the table, such as a file, cannot be tested.
 
     [bold]Examples[/bold]
@@ -114,7 +114,7 @@ def run_factors(
         ),
     ],
     settings: dict[str, Any],
-    daily: Annotated[bool, typer.Option("--daily", help="Compute them for every day.")] = False,
+    daily: Annotated[bool, typer.Option("--daily", help="Compute the factors for every day.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compute the factors of all funds at quarter ends, or daily.

@@ -58,7 +58,10 @@ def run_watch(
     nav: options.Nav,
     holdings: Annotated[
         Path,
-        typer.Option("--holdings", help="What is held: code, units or value, and bought, a day if known."),
+        typer.Option(
+            "--holdings",
+            help="Table of what you hold: code, units or value, and optionally bought, the day of purchase.",
+        ),
     ],
     since: Annotated[str, typer.Option("--since", help="The day to compare with, such as 2024-09-30.")],
     run: Annotated[
@@ -77,7 +80,7 @@ def run_watch(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """List what has changed for the funds held since a day; exit code 1 if something crossed a limit.
+    """List what has changed since a day for the funds held. Exit code 1 if a fund crossed a limit.
 
     [bold]Examples[/bold]
 

@@ -84,7 +84,7 @@ def _read_labeled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd
 
 
 def _read_classes(table: RawTable, column: int) -> Any:
-    """Return the classes as texts; an empty cell is an error, and not a class of its own."""
+    """Return the classes as texts; an empty cell is an error, not a class of its own."""
     cells = table.texts(column).to_pylist()
     empty = next((row for row, cell in enumerate(cells) if not cell), None)
     if empty is not None:
@@ -111,8 +111,8 @@ def _linear_map(fitted: Any, Z: Any, metric: str) -> Any:
         if np.allclose(image - image.mean(axis=0), expected, atol=1e-6 * np.abs(expected).max()):
             return components
     raise DataError(
-        f"`--metric`: {metric} is no linear map x ↦ Lx with L in `components_`, so no matrix can be saved. "
-        "Choose another one."
+        f"`--metric`: {metric} is not a linear map x ↦ Lx with L in `components_`, so no matrix can be "
+        "saved. Choose another one."
     )
 
 

@@ -37,7 +37,7 @@ def run_learn(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Learn only a metric for classes, for use elsewhere, and compare k-NN with it and without: "
+            help="Learn only a metric for classes, for use elsewhere, and compare k-NN with and without it: "
             f"{', '.join(metric_names())}, or your own: package.module:Class."
         ),
     ] = None,
@@ -47,8 +47,8 @@ def run_learn(
 ) -> None:
     """Learn to predict a column of a table: classes or numbers. Report how well, and save the model.
 
-    Texts become categories, days numbers; missing values may stay. Scores are by leave-one-out, with 95 %
-    intervals, beside those of simple rules for the same rows. geodual predict applies the model.
+    Texts become categories, and dates numbers; values may be missing. Scores are by leave-one-out, with 95 %
+    intervals, next to those of simple rules on the same rows. geodual predict applies the model.
 
     With --metric, numpy.load opens the file. It contains W, components (transform features in their own units
     with X @ components.T), features (their names) and classes.
@@ -71,7 +71,7 @@ def run_learn(
         _learn_metric(table, target, ignored, metric, k, out, quiet, as_json)
         return
     if k is not None:
-        raise DataError("`--k` is for --metric; a model chooses its numbers itself. Leave it out.")
+        raise DataError("`--k` is for --metric; a model chooses its own settings. Leave it out.")
     from .model_training import learn_model  # here, because scikit-learn takes a second to import
 
     with progress_of("learning", quiet or as_json) as progress:

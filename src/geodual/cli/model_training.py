@@ -83,12 +83,12 @@ def _check_target(table: RawTable, y: Any, task: str, notes: list[str]) -> None:
     if len(y) < total:
         notes.append(f"{total - len(y):,} of {total:,} rows are left out: they have no target.")
     if different < 2:
-        told = "has no value" if not len(y) else f"has one value only, {str(y[0])!r}"
+        told = "has no value" if not len(y) else f"has only one value, {str(y[0])!r}"
         raise DataError(f"{table.source}: the target {told}. Choose another --target, or add rows.")
     if task == CLASSES and different > 0.9 * len(y) and different > 2:
         raise DataError(
-            f"{table.source}: the target has {different:,} classes in {len(y):,} rows, so hardly any "
-            "class to learn. Choose another --target, or --task numbers if it holds numbers."
+            f"{table.source}: the target has {different:,} classes in {len(y):,} rows, too many to "
+            "learn. Choose another --target, or --task numbers if it holds numbers."
         )
 
 

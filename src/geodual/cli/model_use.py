@@ -40,12 +40,14 @@ def predict_table(
         raise DataError(f"{path}: no predictions: {str(error).rstrip('.')}. Correct the table.") from error
     copied = {name: table.columns[table.names.index(name)] for name in keep}
     if taken := sorted(set(copied) & set(made)):
-        raise DataError(f"`--keep`: {taken[0]!r} names a column of predictions. Rename it in the table.")
+        raise DataError(
+            f"`--keep`: {taken[0]!r} is also the name of a column of predictions. Rename it in the table."
+        )
     score = _score(learned, table, np.asarray(made["prediction"]), notes)
     if score and (n_seen := learned.n_seen(X)):
         notes.append(
-            f"{n_seen:,} of {len(X):,} rows are like rows that the model learned from, so the score says "
-            "little about new ones."
+            f"{n_seen:,} of {len(X):,} rows are the same as rows that the model learned from, so the score "
+            "says little about new ones."
         )
     result = {"target": learned.target, "task": learned.task, "rows": len(X), "score": score, "notes": notes}
     return pd.DataFrame({**copied, **made}), result

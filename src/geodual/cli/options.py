@@ -31,14 +31,14 @@ Nav = Annotated[
     typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long, also gzipped), Excel or Parquet."),
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
+    Path | None, typer.Option("--config", help="TOML file with settings of the study; options override them.")
 ]
 Index = Annotated[
     str | None,
     typer.Option(
         "--index",
         metavar="FILE|TYPE=FILE,…",
-        help="Index levels to compare with, or a file per type of funds, with * for any text. "
+        help="Index levels to compare with, or one file per type of fund; * matches any text. "
         "(default: the equal-weight universe)",
     ),
 ]
@@ -46,10 +46,10 @@ IndexColumn = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|TYPE=NAME,…",
-        help="Column of the index file, or one per type of funds. (default: the only one, or 930950)",
+        help="Column of the index file, or one per type of fund. (default: the only one, or 930950)",
     ),
 ]
-IndexName = Annotated[str | None, typer.Option(help="Name of the index in report and page.")]
+IndexName = Annotated[str | None, typer.Option(help="Name of the index in the report and on the page.")]
 Title = Annotated[str, typer.Option(help="Title of the page.")]
 
 Language = Annotated[
@@ -57,7 +57,7 @@ Language = Annotated[
     typer.Option(
         metavar="|".join(LANGUAGES),
         callback=check_language,
-        help="Language of report, pages and workbook; the terminal stays English.",
+        help="Language of the report, the pages and the workbook; the terminal stays English.",
     ),
 ]
 Facts = Annotated[
@@ -65,7 +65,7 @@ Facts = Annotated[
     typer.Option(
         "--meta",
         "--facts",
-        help="Facts about funds: code, name, type, share group, company, fees; all but the code optional.",
+        help="Facts about the funds: code, name, type, share group, company, fees; only code is required.",
     ),
 ]
 Metric = Annotated[str, typer.Option(help=f"{', '.join(metric_names())}, or your own: package.module:Class.")]
@@ -73,7 +73,7 @@ ForecasterName = Annotated[
     str | None,
     typer.Option(
         "--forecaster",
-        help="Forecast with momentum, ridge, factor:sharpe_90, a metric, or one of the configuration file. "
+        help="Forecast with momentum, ridge, factor:sharpe_90, a metric, or one from the configuration file. "
         "(default: the one that the study names, with the highest mean IC)",
     ),
 ]
@@ -95,8 +95,8 @@ Dask = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS|local",
-        help="Decide on a cluster of Dask: address of its scheduler, such as tcp://host:8786, or local for "
-        "--jobs workers on this machine.",
+        help="Make decisions on a Dask cluster: the address of its scheduler, such as tcp://host:8786, or "
+        "local for --jobs workers on this machine.",
         rich_help_panel=MACHINE,
     ),
 ]
@@ -136,10 +136,12 @@ def read_given(
 ) -> dict[str, Any]:
     """Return the index and the facts about funds as arguments of a study; None for what is not given."""
     if index_name is not None and index is None:
-        raise DataError("`--index-name` names the levels of `--index`; give both, or leave it out.")
+        raise DataError(
+            "`--index-name` names the levels of `--index`; give both, or leave out `--index-name`."
+        )
     levels = None if index is None else read_index_option(index, index_column)
     if index_name is not None and isinstance(levels, dict):
-        raise DataError("`--index-name` names one index; several, by type, go by the names of their columns.")
+        raise DataError("`--index-name` names one index; indices by type take the names of their columns.")
     return {
         "index": levels if index_name is None or levels is None else levels.rename(index_name),
         "facts": None if facts is None else funds.read_facts(facts),
@@ -147,7 +149,7 @@ def read_given(
 
 
 def find_own_modules(names: Iterable[str]) -> None:
-    """Make modules in the current folder importable if a name is a place such as ``package.module:Class``."""
+    """Make modules in the current folder importable if a name is a path such as ``package.module:Class``."""
     if any(map(is_place, names)) and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 
@@ -239,11 +241,11 @@ def keep_inputs(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -
     read = [path for path in inputs if path is not None and path.exists()]
     for path in outputs:
         if path is not None and path.exists() and any(map(path.samefile, read)):
-            raise DataError(f"{path}: this file is read, and would be lost. Write to another one.")
+            raise DataError(f"{path}: this file is an input and would be overwritten. Write to another file.")
 
 
 def check_file(path: Path | None) -> Path | None:
-    """Raise at once if a file could not be written at the end; for options of typer, as `callback`."""
+    """Raise immediately if a file could not be written at the end; for options of typer, as `callback`."""
     if path is not None:
         if path.is_dir():
             raise DataError(f"{path}: this is a folder. Give the name of a file.")
@@ -255,7 +257,7 @@ def check_file(path: Path | None) -> Path | None:
 
 
 def _check_excel(path: Path | None) -> Path | None:
-    """Raise at once if the Excel file could not be written at the end."""
+    """Raise immediately if the Excel file could not be written at the end."""
     if path is not None:
         # Imported here, because the help must not wait for pandas.
         from geodual.funds.study.workbook import check_excel
@@ -277,7 +279,7 @@ ExcelAll = Annotated[
 
 @contextmanager
 def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
-    """Let decisions be made on a cluster of Dask, while a command does its work.
+    """Let decisions be made on a Dask cluster while a command does its work.
 
     Parameters
     ----------
@@ -323,7 +325,7 @@ def _connect(place: Any) -> Iterator[None]:
     except Exception as error:  # what answers there may be anything
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
-            f"`--dask`: no scheduler of Dask answers at {place} ({reason}). Start one with `dask scheduler`, "
+            f"`--dask`: no Dask scheduler answers at {place} ({reason}). Start one with `dask scheduler`, "
             "and give its address, such as tcp://localhost:8786; or give local."
         ) from None
     try:

@@ -36,10 +36,10 @@ def run_predict(
     keep: Annotated[str, typer.Option(help="Columns of the table to copy, separated by commas.")] = "",
     nearest: Annotated[
         int,
-        typer.Option(help="Also write so many rows that the model learned from, those nearest to each row."),
+        typer.Option(help="Also write this number of training rows, those nearest to each row."),
     ] = 0,
     coverage: Annotated[
-        float, typer.Option(help="Share of numbers that should lie in their intervals.")
+        float, typer.Option(help="Share of the numbers that should lie within their intervals.")
     ] = 0.9,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -49,8 +49,8 @@ def run_predict(
     Columns are found by name. For classes, it writes the likeliest one and the probability of each; for
     numbers, the prediction and an interval. If the table has the target, the score on it is reported.
 
-    --nearest shows why: rows of the table that the model learned from, counted from 1 below the header, and
-    their learned distances.
+    --nearest shows why: it adds rows of the table that the model learned from (row 1 is the first below the
+    header) and their learned distances.
 
     [bold]Examples[/bold]
 

@@ -42,7 +42,7 @@ _KNOWN = 0.9  # note picks of which a smaller share of the factors is known
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a run of other data in the folder for the results.")
+    bool, typer.Option("--overwrite", help="Replace a run of other data in the results folder.")
 ]
 
 
@@ -65,7 +65,7 @@ def run_backtest(
         bool,
         typer.Option(
             "--update",
-            help="Keep the decisions in the folder; with a longer table, make only those that are new.",
+            help="Keep the decisions in the folder; with a longer table, make only the new ones.",
         ),
     ] = False,
     jobs: options.Jobs = -1,
@@ -163,7 +163,7 @@ def write_report(
     language: options.Language = ENGLISH,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the HTML report of a finished run once more; with --excel, its tables, too.
+    """Write the HTML report of a finished run again; with --excel, its tables, too.
 
     [bold]Examples[/bold]
 
@@ -181,7 +181,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Output:
-    """What a study shows and writes besides its folder.
+    """What a study shows and writes in addition to its folder.
 
     Attributes
     ----------
@@ -324,13 +324,16 @@ def run_select(
     forecaster: options.ForecasterName = None,
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="Folder of a study whose strategy is to be continued, with its settings."),
+        typer.Option("--run", help="Folder of a study; continue its strategy, with its settings."),
     ] = None,
     holdings: Annotated[
         Path | None,
-        typer.Option("--holdings", help="What is held: code, units or value, and bought, a day if known."),
+        typer.Option(
+            "--holdings",
+            help="Table of what you hold: code, units or value, and optionally bought, the day of purchase.",
+        ),
     ] = None,
-    cash: Annotated[float, typer.Option(help="Money to invest, besides the holdings or alone.")] = 0.0,
+    cash: Annotated[float, typer.Option(help="Money to invest, with or without --holdings.")] = 0.0,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     index_name: options.IndexName = None,
@@ -359,7 +362,7 @@ def run_select(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Choose the funds to hold next, with forecasts, neighbors and reasons, as a study would choose them.
+    """Choose the funds to hold next, as a study would, and show forecasts, neighbors and reasons.
 
     [bold]Examples[/bold]
 

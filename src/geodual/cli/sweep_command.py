@@ -47,7 +47,7 @@ def run_sweep(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run the study with all combinations of some settings, corrected for their number.
+    """Run the study with all combinations of some settings, and correct results for their number.
 
     [bold]Examples[/bold]
 

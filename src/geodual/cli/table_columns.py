@@ -132,13 +132,13 @@ def _choose(table: RawTable, at: int) -> Column | str:
     n_numbers = int(np.count_nonzero(~np.isnan(values)))
     if n_numbers and n_numbers >= _MOSTLY * (n_numbers + len(wrong)):
         different = len(np.unique(values[~np.isnan(values)]))
-        return Column(name, "number") if different > 1 else "it has one value only"
+        return Column(name, "number") if different > 1 else "it has only one value"
     texts = read_texts(table, at)
     counts = Counter(text for text in texts if text is not None)
     if not counts:
         return "it is empty"
     if len(counts) == 1 and None not in texts:
-        return "it has one value only"
+        return "it has only one value"
     if all(map(looks_like_day, counts)):
         return _choose_days(table, at)
     if len(counts) > _UNIQUE * counts.total() and len(counts) > 1:
@@ -167,7 +167,7 @@ def _check_any(column: Column, table: RawTable, at: int, wrong: Indices, right: 
     """Raise if a column holds values, and none of them is what the model learned from."""
     if len(wrong) and not right.any():
         first, what = int(wrong[0]), {"number": "number", "day": "day"}[column.kind]
-        problem = f"{table.shown(first, at)} is no {what}, nor is any other cell of the column"
+        problem = f"{table.shown(first, at)} is not a {what}, nor is any other cell of the column"
         raise table.error(problem, f"The model needs {what}s there, or empty cells", first, at)
 
 
@@ -213,11 +213,15 @@ def _tell_wrong(column: Column, table: RawTable, at: int, rows: Indices, notes: 
     """Add a note on cells that are not what a column holds."""
     if not len(rows):
         return
-    what = {"number": "no number", "day": "no day", "category": "no known category"}[column.kind]
-    cells = "1 cell is" if len(rows) == 1 else f"{len(rows):,} cells are"
+    one, many = {
+        "number": ("a number", "numbers"),
+        "day": ("a day", "days"),
+        "category": ("a known category", "known categories"),
+    }[column.kind]
+    cells = f"1 cell is not {one}" if len(rows) == 1 else f"{len(rows):,} cells are not {many}"
     first = int(rows[0])
     notes.append(
-        f"Column {column.name!r}: {cells} {what}, such as {table.shown(first, at)} in {table.place(first)}; "
+        f"Column {column.name!r}: {cells}, such as {table.shown(first, at)} in {table.place(first)}; "
         "taken as missing."
     )
 

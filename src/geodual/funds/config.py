@@ -72,17 +72,17 @@ _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it lo
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """The settings of a study, checked when they are made.
+    """The settings of a study, checked on creation.
 
     Every setting has a default: give only those you want to change.
 
     Parameters
     ----------
     metrics : tuple of str
-        Metrics to compare: registered names, or places such as ``package.module:Class``.
+        Metrics to compare: registered names, or import paths such as ``package.module:Class``.
     forecasters : tuple of str, or mapping of str to mapping
         Forecasters to compare: registered names such as momentum or ridge, names of metrics, factor:NAME to
-        rank by one factor, or places; as a mapping, with a table of settings for each.
+        rank by one factor, or import paths; as a mapping, with a table of settings for each.
     top : int
         Number of funds to hold.
     frequency : str
@@ -90,30 +90,31 @@ class StudyConfig:
     test_start : str
         First day of the test period; the days before are the validation period.
     start : str
-        First day on which to decide; empty for the first possible one. Earlier data are still learned from.
+        First day on which to decide; empty for the first possible one. Earlier data are still used for
+        learning.
     end : str
         Last day of the study; empty for the last row. Later data are not used.
     types : tuple of str
-        Types of funds to choose from, as the fund facts name them, with * for any text; all by default.
+        Types of funds to choose from, as named in the fund facts; * matches any text. All by default.
     include : tuple of str
-        Funds to choose from: codes or names, with * for any text; all by default.
+        Funds to choose from: codes or names; * matches any text. All by default.
     exclude : tuple of str
-        Funds to leave out: codes or names, with * for any text.
+        Funds to leave out: codes or names; * matches any text.
     share_classes : str
-        Whether to choose from "one" share class per group of the fund facts (the cheapest; of several, the
-        one with the longest history) or from "all".
+        Whether to choose from "one" share class per group of the fund facts (the cheapest; among equally
+        cheap ones, that with the longest history) or from "all".
     cost : float
         Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %. For funds
-        whose facts have a purchase fee, that fee takes its place in purchases.
+        whose facts give a purchase fee, purchases cost that fee instead.
     redemption_fees : tuple of str
         Redemption fees by days held, in place of `cost`: 7:0.015 and 365:0.005 mean 1.5 % below 7 days, 0.5 %
-        below a year, then nothing. QDII:7:0.02 is a rule for one type of funds. Lots are sold first in, first
+        below a year, then nothing. QDII:7:0.02 is a rule for one type of fund. Lots are sold first in, first
         out.
     execution_lag : int
         Trading days from a decision to its execution: 0 in the paper, 1 in practice. On a weekly or monthly
         table it counts rows.
     settlement_lag : tuple of str
-        Further trading days that orders take, by type of fund, such as QDII:2.
+        Additional trading days that orders take, by type of fund, such as QDII:2.
     weights : str
         Portfolio weights: "equal"; in proportion to the positive "forecast"; "inverse-volatility"; or
         "minimum-variance", with a shrunk covariance of daily returns.
@@ -124,14 +125,14 @@ class StudyConfig:
     max_company : float
         Largest share of the portfolio in the funds of one company.
     keep_rank : int
-        A fund that is held is sold only if its forecast ranks below this number; 0 for no such buffer.
+        A fund that is held is sold only if its forecast ranks worse than this number; 0 for no such buffer.
     min_holding : int
-        Days for which a fund stays among the picks at least, unless it has no forecast, for example because
-        it has no value on the day. Weights by forecast or risk may still be 0.
+        Smallest number of days that a fund stays among the picks, unless it has no forecast, for example
+        because it has no value on the day. Weights by forecast or risk may still be 0.
     risk_free : float or str
         Risk-free rate per year, such as 0.06 for 6 %, or the path of a table with a column of days and one of
-        such rates, each of which holds until the next. Sharpe and Sortino ratios and alphas are measured
-        beyond it.
+        such rates, each of which holds until the next. Sharpe and Sortino ratios and alphas are measured in
+        excess of it.
     k : int
         Number of neighbors that a forecast averages.
     neighbors : str
@@ -144,15 +145,16 @@ class StudyConfig:
         Which funds a fund is compared with: those of the same "type", if the fund facts have types, or "all",
         as in the paper. Within types, factors are standardized, the excess over the mean of the type is
         learned and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
-        10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" is as "all".
+        10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" gives the
+        same result as "all".
     train_quarters : int
         Number of holding intervals to learn from: quarters, unless `frequency` says otherwise. With more than
         one, excess returns over the mean of each interval are learned and forecast.
     factors : tuple of str
         Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
-        places such as ``package.module:factor``.
+        import paths such as ``package.module:factor``.
     baselines : tuple of str
-        What every study is compared with besides, in a table of its own: forecasters that learn nothing, and
+        What every study is also compared with, in a separate table: forecasters that learn nothing, and
         "universe", all funds with equal weights.
     tune : bool
         Whether to choose hyper-parameters on the validation period.
@@ -393,7 +395,7 @@ def check_share(name: str, value: Any) -> float:
     """Return a share of a whole: above 0, at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
         raise DataError(
-            f"`{name}` must be above 0 and at most 1, got {value!r}; write 30 % as 0.3, and no limit as 1."
+            f"`{name}` must be above 0 and at most 1, got {value!r}; write 30 % as 0.3, or 1 for no limit."
         )
     return float(value)
 

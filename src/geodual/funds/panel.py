@@ -16,7 +16,7 @@ BLOCK = 2**21  # values per block: memory for arrays of this size is used again,
 
 @dataclass(frozen=True)
 class Finding:
-    """Something found in a NAV table that its user should know.
+    """Something found in a NAV table that its user should know about.
 
     Parameters
     ----------

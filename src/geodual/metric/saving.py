@@ -259,7 +259,7 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
             except TypeError as error:
                 raise DataError(
                     f"`{name}` of {type(learner).__name__} cannot be saved, because it is {error}. Replace "
-                    f"it by a plain value with set_params({name}=…), which leaves the fitted metric alone."
+                    f"it with a plain value with set_params({name}=…), which leaves the fitted metric alone."
                 ) from None
     return tree
 

@@ -133,8 +133,9 @@ class Sensitivity:
     def __init__(self, problem: Problem, x: Point, multipliers: Array, residual: float) -> None:
         if problem.data is None:
             raise ValueError(
-                "The problem has no data to differentiate by; build it with Problem.from_jax(..., data=...), "
-                "Problem.from_torch(..., data=...) or Problem.from_family(build, data)."
+                "The problem has no data to differentiate with respect to; build it with "
+                "Problem.from_jax(..., data=...), Problem.from_torch(..., data=...) or "
+                "Problem.from_family(build, data)."
             )
         self._data = problem.data
         self._at = at = _KKTPoint.measured(problem, x, multipliers)

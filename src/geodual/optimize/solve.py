@@ -116,8 +116,8 @@ def minimize(
 ) -> Result:
     """Minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
 
-    Every solve ends in a certificate (all parts of the KKT residual at most `tol`) or in another status with
-    a message that says what to do.
+    Every solve ends with a certificate (all parts of the KKT residual at most `tol`) or with another status
+    and a message that says what to do.
 
     Parameters
     ----------

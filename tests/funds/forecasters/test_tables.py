@@ -162,7 +162,7 @@ def test_one_can_register_ones_own(monkeypatch):
         ({"metric": "gmml", "parameters": {"C": 3}}, "Check their names"),
         ({"metric": "nca"}, "unknown metric 'nca'"),
         ({"factor": "roc_10", "window": 3}, "'mine' has no setting `window`"),
-        ({"estimator": "ridge"}, "must be a place such as sklearn.linear_model:Ridge, got 'ridge'"),
+        ({"estimator": "ridge"}, "must be an import path such as sklearn.linear_model:Ridge, got 'ridge'"),
         ({"metric": "gmml", "grid": {"k": 3}}, "the grid of 'mine' must be a list of changes"),
         ({"members": []}, "the members of 'mine' must be a list of names"),
         ({"members": ["ridge", "momentum", "ridge"]}, "'mine' names its member 'ridge' twice"),

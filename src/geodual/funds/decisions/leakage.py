@@ -45,10 +45,10 @@ def check_leakage(
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> LeakageChecks:
-    """Check that the decisions of a study depend on the past only.
+    """Check that the decisions of a study depend only on the past.
 
     For every decision day, all later rows are first removed and then replaced by noise. The forecasts of the
-    day must not change by a single bit. Tuning is not allowed here: it chooses settings by the whole
+    day must not change by a single bit. Tuning is not allowed here: it chooses settings on the whole
     validation period, with hindsight.
 
     Parameters
@@ -56,10 +56,10 @@ def check_leakage(
     panel : Panel, DataFrame or path
         Net asset values, day × fund.
     metrics : sequence of str, or mapping of str to transformer
-        Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
+        Metrics to check: registered names, import paths such as ``package.module:Class``, or any scikit-learn
         transformers by name. By default the six of the paper, or none if `forecasters` are given.
     index : Series, path or mapping, optional
-        Index levels; their days help to find trading days.
+        Index levels; their days help identify trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads. They count as known on every day.
     n_days : int, optional
@@ -120,7 +120,7 @@ def check_leakage(
     config = StudyConfig(**compared, **check_names(settings, "check_leakage"))
     if config.tune:
         raise DataError(
-            "`tune` must be false: it chooses settings by the whole validation period, so decisions in it "
+            "`tune` must be false: it chooses settings on the whole validation period, so decisions in it "
             "look ahead. Check the forecasters with the settings that were chosen."
         )
     panel = panel if isinstance(panel, Panel) else read_nav(panel)

@@ -47,7 +47,7 @@ def filter_funds(panel: Panel, config: StudyConfig, facts: FundFacts) -> Panel:
         return panel
     if not kept:
         raise DataError(
-            f"{panel.source}: `types`, `include` and `exclude` leave no fund; choose fewer of these settings."
+            f"{panel.source}: `types`, `include` and `exclude` leave no fund; relax these settings."
         )
     return Panel(panel.nav[[fund for fund in funds if fund in kept]], panel.source, panel.findings)
 
@@ -63,7 +63,7 @@ def check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) -> 
             continue
         if known:
             raise DataError(
-                f"{facts.source}: the {what} are those of other funds, such as {next(iter(known))!r}, while "
+                f"{facts.source}: the {what} belong to other funds, such as {next(iter(known))!r}, while "
                 f"the NAV table has {funds[0]!r}. Write the codes as in the NAV table."
             )
         raise DataError(

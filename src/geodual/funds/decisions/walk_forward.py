@@ -186,10 +186,10 @@ class Checkpoints:
     folder : Path
         Where to keep the decisions.
     inputs : list of str
-        Everything that decisions depend on besides the past. Decisions made from other inputs are never
+        Everything that decisions depend on other than the past. Decisions made from other inputs are never
         loaded.
     pasts : mapping of Timestamp to str, optional
-        What each decision depends on besides: the digest of all that was known on its day.
+        What each decision also depends on: the digest of all that was known on its day.
     keep : bool
         Whether decisions stay in the folder once the study is saved.
     """

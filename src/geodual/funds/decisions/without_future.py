@@ -130,7 +130,7 @@ def send(forecast: Procedure, panel: Panel) -> SentProcedure:
     if any(values.tobytes() in pickled for values in _last_values(panel.nav.to_numpy(float))):
         raise DataError(
             "What is to be checked holds later values of the table itself, so removing them from its input "
-            "proves nothing. Let it use its arguments only, and give objects that have seen no table yet."
+            "proves nothing. Let it use only its arguments, and give objects that have seen no table yet."
         )
     return SentProcedure(pickled)
 

@@ -28,7 +28,7 @@ _RESAMPLES = 1000  # of the p-values, for this choice; all three as in Barras, S
 
 @dataclass(frozen=True, eq=False)
 class FundAlphas:
-    """What funds earned beyond factors.
+    """What funds earned beyond what factors explain.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ def measure_alphas(
 ) -> FundAlphas:
     """Estimate the alphas of funds on factor returns, shrink them, and estimate how many are luck.
 
-    Each fund's returns beyond the risk-free rate are regressed on the factors, with Newey–West errors. Across
-    funds, alphas are shrunk toward their mean by empirical Bayes: the true alphas are normal with a mean and
-    a variance that fit all estimates and their errors (Paule and Mandel, 1982). The share of zero alphas is
-    Storey's (2002), π₀ = #{p > λ} / (n (1 − λ)), with λ chosen by bootstrap, and funds that are lucky at a
-    level γ are π₀ γ / 2 of all (Barras, Scaillet and Wermers, 2010). Both treat funds as independent; funds
-    that share what the factors leave out make them less sure. With little power π₀ is too high: funds with
-    small alphas count as zero.
+    Each fund's returns in excess of the risk-free rate are regressed on the factors, with Newey–West errors.
+    Across funds, alphas are shrunk toward their mean by empirical Bayes: the true alphas are normal with a
+    mean and a variance that fit all estimates and their errors (Paule and Mandel, 1982). The share of zero
+    alphas is Storey's (2002), π₀ = #{p > λ} / (n (1 − λ)), with λ chosen by bootstrap, and funds that are
+    lucky at a level γ are π₀ γ / 2 of all (Barras, Scaillet and Wermers, 2010). Both treat funds as
+    independent; they are less reliable if funds share something that the factors leave out. With little power
+    π₀ is too high: funds with small alphas count as zero.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _align(
     x = factors.drop(columns=given)
     if not x.shape[1]:
         raise DataError(
-            "`factors`: there is no column besides the days and RF; give the returns of a factor."
+            "`factors`: there is no column other than the days and RF; give the returns of a factor."
         )
     if given:
         rates = factors[given[0]].to_numpy(float)[1:]

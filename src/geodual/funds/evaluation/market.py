@@ -61,8 +61,8 @@ class FeeRules:
         for days in ([day for day, _ in steps] for steps in tables):
             if days != sorted(set(days)) or any(day < 1 for day in days):
                 raise DataError(
-                    f"Redemption fees must be given for increasing numbers of days, got {days}; write such "
-                    "as 7:0.015,365:0.005."
+                    f"Redemption fees must be given for increasing numbers of days, got {days}; write for "
+                    "example 7:0.015,365:0.005."
                 )
         if any(rows < 0 for rows in self.delay.values()):
             raise DataError("The delay of an order must not be negative; give the number of trading days.")
@@ -150,8 +150,8 @@ def _own_steps(fund: str, text: str, facts: FundFacts) -> Steps:
     steps, by_type = parse_redemption(tuple(text.replace(";", " ").split()), f"{facts.source}, fund {fund!r}")
     if by_type:
         raise DataError(
-            f"{facts.source}, fund {fund!r}: the rules of one fund name no type, got {text!r}. Write such as "
-            "7:0.015;365:0.005."
+            f"{facts.source}, fund {fund!r}: the rules of a single fund must not name a type, got {text!r}. "
+            "Write for example 7:0.015;365:0.005."
         )
     return steps
 

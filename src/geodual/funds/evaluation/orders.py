@@ -150,7 +150,7 @@ def value_holdings(holdings: Holdings, nav: pd.DataFrame, fees: FeeRules, min_ho
     unpriced = lots[prices["price"].reindex(lots["fund"]).isna().to_numpy()]
     if len(unpriced):
         raise DataError(
-            f"{holdings.source}: {unpriced['fund'].iloc[0]!r} has no value until {today.date()}. "
+            f"{holdings.source}: {unpriced['fund'].iloc[0]!r} has no value up to {today.date()}. "
             "Leave out the fund, or choose a later day."
         )
     price = prices["price"].reindex(lots["fund"]).to_numpy()
@@ -206,7 +206,7 @@ def plan_orders(
     fees : FeeRules
         What trades cost.
     cash : float
-        Money besides the funds.
+        Money in addition to the funds.
     """
     if not float(position.lots["value"].sum()) + cash > 0.0:
         raise DataError(

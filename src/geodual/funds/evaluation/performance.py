@@ -455,8 +455,8 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     """Return the up and the down capture ratio: what the portfolio made of the index's good and bad months.
 
     Of the months in which the index rose, the geometric annual return of the portfolio is divided by that of
-    the index; likewise for the months in which it fell. Months are taken because annualizing the good days
-    alone would bend the ratio: a portfolio with half the return of the index on every day would have an up
+    the index; likewise for the months in which it fell. Months are used because annualizing the good days
+    alone would distort the ratio: a portfolio with half the return of the index on every day would have an up
     capture far below one half. Given monthly returns, empyrical has the same ratios. Months run from the last
     row of one to the last row of the next: the month in which the curve begins does not count, and the last
     one may be incomplete.

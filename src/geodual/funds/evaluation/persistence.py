@@ -24,7 +24,7 @@ _PARTS = {"monthly": 12, "quarterly": 4, "yearly": 1}  # holding intervals per y
 
 @dataclass(frozen=True, eq=False)
 class Persistence:
-    """Where the funds of each quartile of a year are found in the next year.
+    """How the funds of each quartile of a year are distributed over the quartiles of the next year.
 
     Quartile 1 and decile 1 have the highest returns. A fund counts as closed if it has no return in the next
     year.
@@ -71,8 +71,8 @@ def measure_persistence(nav: Panel | pd.DataFrame) -> Persistence:
     ----------
     nav : Panel or DataFrame
         Net asset values, day × fund. A fund has a return in a complete calendar year if it has values in the
-        last week before its start and in its last week. Where closed funds are missing from the table, the
-        result is of survivors only.
+        last week before its start and in its last week. If closed funds are missing from the table, the
+        result describes survivors only.
 
     Returns
     -------

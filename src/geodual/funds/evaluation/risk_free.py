@@ -38,7 +38,7 @@ def take_risk_free(given: float | str | Path | pd.Series[float]) -> RiskFree:
     table = read_series(given)
     if table.shape[1] > 1:
         raise DataError(
-            f"`risk_free`: there are {table.shape[1]} columns besides the days, "
+            f"`risk_free`: there are {table.shape[1]} columns other than the days, "
             f"{', '.join(map(str, table))}; keep one."
         )
     rates = table.iloc[:, 0].dropna()

@@ -65,7 +65,7 @@ class SheetTables:
 
 
 def find_fund(codes: pd.Index[str], facts: FundFacts, wanted: str) -> str:
-    """Return the code of a fund, given its code or its name; raise with near ones if there is none.
+    """Return the code of a fund, given its code or its name; raise with similar ones if there is none.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def find_fund(codes: pd.Index[str], facts: FundFacts, wanted: str) -> str:
     facts : FundFacts
         Names of the funds.
     wanted : str
-        A code, or a name that one fund only has.
+        A code, or a name that only one fund has.
     """
     wanted = str(wanted).strip()
     if wanted in codes:
@@ -409,7 +409,7 @@ def _findings_of(panel: Panel, code: str) -> pd.DataFrame:
 def _notes(
     fields: dict[str, Any], index: pd.Series[float] | None, facts: FundFacts, risk_free: RiskFree
 ) -> list[str]:
-    """Return what the reader should know besides the numbers."""
+    """Return what the reader should know in addition to the numbers."""
     code, last, notes = fields["code"], fields["last_day"], []
     if fields["closed"]:
         notes.append(

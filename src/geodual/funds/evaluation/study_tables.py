@@ -600,8 +600,8 @@ class StudyTables:
     def random_rank(self) -> pd.DataFrame:
         """The share of the random portfolios that each forecaster's portfolio beats, by forecaster.
 
-        Columns: annual_return, sharpe. Empty without random portfolios. This is no p-value: the funds that a
-        forecaster picks resemble each other, random ones do not. Where styles explained 25 to 75 % of the
+        Columns: annual_return, sharpe. Empty without random portfolios. This is not a p-value: the funds that
+        a forecaster picks resemble each other; random ones do not. Where styles explained 25 to 75 % of the
         differences between funds, 17 to 31 % of the portfolios without skill beat 95 % of the random ones
         (400 simulations of 36 quarters each).
         """

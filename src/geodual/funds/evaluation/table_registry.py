@@ -141,7 +141,7 @@ def stored(title: str, about: str, *, key: str = "", default: Any = None, **opti
     default : callable, optional
         Returns the table of a study without it.
     **options
-        Other attributes of `Table`. Data are not embedded in the report unless told.
+        Other attributes of `Table`. Data are not embedded in the report by default.
     """
     options = {"embedded": False, **options}
     table = Table(title, about, saved=True, indexed=bool(key), key=key, **options)

@@ -22,7 +22,7 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class TrackRecord:
-    """What past decisions with the same settings were worth.
+    """What past decisions with the same settings achieved.
 
     Attributes
     ----------

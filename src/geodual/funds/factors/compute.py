@@ -41,7 +41,7 @@ def compute_factors(
         Days to compute factors for; they must be rows of the table. By default the last row of each calendar
         quarter, including a last quarter that is not over; with "daily", every row.
     factors : str, WindowedFactor, RecursiveFactor or iterable of them
-        "paper" for all factors of the paper, names of single ones such as "sharpe", places such as
+        "paper" for all factors of the paper, names of single ones such as "sharpe", import paths such as
         ``package.module:factor``, and factors of your own (see `docs/add_a_factor.md`).
 
     Returns
@@ -50,7 +50,7 @@ def compute_factors(
         Indexed by (date, fund), with columns such as `roc_10` … `stability_90`; NaN where a factor is not
         defined. A fund's history starts at its first value. The windows in the names are trading days. On a
         weekly or monthly table they are as many rows as cover that time, ratios are annualized with its own
-        number of rows per year, and of windows with equally many rows one remains.
+        number of rows per year, and if several windows have the same number of rows, only one is kept.
 
     Raises
     ------

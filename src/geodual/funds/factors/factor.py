@@ -1,4 +1,4 @@
-"""What a factor is, the factors of the paper, and the choice of factors by name, by place, or as objects."""
+"""What a factor is, the factors of the paper, and their choice by name, by import path, or as objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _check_windows(name: str, windows: Any) -> None:
         return
     raise DataError(
         f"`windows` of the factor {name!r} must be different numbers of trading days from 1 to {_LONGEST}, "
-        f"got {windows!r}; write such as (10, 63)."
+        f"got {windows!r}; write for example (10, 63)."
     )
 
 
@@ -260,7 +260,7 @@ def choose_factors(factors: Any = PAPER_FACTORS) -> FactorSet:
     Parameters
     ----------
     factors : str, Factor or iterable of them
-        "paper" for all factors of the paper, names of single ones such as "sharpe", places such as
+        "paper" for all factors of the paper, names of single ones such as "sharpe", import paths such as
         ``package.module:factor``, and factors themselves.
 
     Returns

@@ -186,11 +186,11 @@ class Forecast:
 
 @runtime_checkable
 class Forecaster(Protocol):
-    """What turns what is known on a day into one forecast per fund.
+    """An object that turns what is known on a day into one forecast per fund.
 
-    An object of your own needs only this method. It may have two attributes besides: `window`, the number of
-    past intervals that it wants to see (all by default), and `factors`, the names of factors whose raw
-    values it wants to see today (none by default).
+    An object of your own needs only this method. It may also have two attributes: `window`, the number of
+    past intervals that it wants to see (all by default), and `factors`, the names of factors whose raw values
+    it wants to see today (none by default).
     """
 
     def forecast(self, training: Training, today: Today) -> Forecast:

@@ -43,7 +43,7 @@ def make_target(training: Training, target: str) -> Array:
     training : Training
         Holding intervals that are over.
     target : str
-        "return": the return. "excess": the return less the mean of the interval. "rank": the rank within the
+        "return": the return. "excess": the return minus the mean of the interval. "rank": the rank within the
         interval (and group), (rank − (n + 1)/2) / n, which lies between −½ and ½.
 
     Returns
@@ -160,7 +160,7 @@ def digest_of(thing: object) -> str | None:
 
 
 def _fit_once(estimator: Any, X: Array, y: Array | Rows, more: dict[str, Any]) -> Any:
-    """Return a fitted copy of an estimator: the one of before if learning is shared and all is equal."""
+    """Return a fitted copy of an estimator: the previous one if learning is shared and all is equal."""
     known = _learned.get()
     key = None if known is None else digest_of((estimator, X, y, more))
     if known is None or key is None:

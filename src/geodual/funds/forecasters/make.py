@@ -212,7 +212,7 @@ class Workshop:
         if not isinstance(like, str | None):
             raise DataError(
                 f"`forecasters`: `like` of {name!r} must be the name of a forecaster, got {like!r}; "
-                'write such as "ridge".'
+                'write for example "ridge".'
             )
         base = self.make(like) if like else self._named(name)
         return with_settings(name, base, changes)
@@ -222,7 +222,7 @@ class Workshop:
         if isinstance(given, str):
             if not is_place(given):
                 raise DataError(
-                    f"`forecasters`: the estimator of {name!r} must be a place such as "
+                    f"`forecasters`: the estimator of {name!r} must be an import path such as "
                     f"sklearn.linear_model:Ridge, got {given!r}; to change a registered one write `like`."
                 )
             given = load_place(given, "estimator")
@@ -274,7 +274,7 @@ def _kind_of(name: str, table: Mapping[str, Any]) -> str:
     kinds = [kind for kind in KINDS if kind in table]
     if len(kinds) > 1:
         raise DataError(
-            f"`forecasters`: {name!r} has both `{kinds[0]}` and `{kinds[1]}`; a forecaster is of one kind."
+            f"`forecasters`: {name!r} has both `{kinds[0]}` and `{kinds[1]}`; a forecaster has one kind."
         )
     kind = kinds[0] if kinds else "like"
     if kind != "like":

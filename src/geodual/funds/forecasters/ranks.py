@@ -91,7 +91,7 @@ class FactorSeries:
     ----------
     values : Series or DataFrame
         A Series indexed by (date, fund), or a DataFrame day × fund. Missing and infinite values are left out.
-        Of dates with a time of day, only the day counts.
+        If dates have a time of day, only the day counts.
     sign : int
         1 if a high value is good, −1 if a low one is.
     max_age : int
@@ -168,7 +168,7 @@ def _by_day_and_fund(values: Any) -> pd.DataFrame:
 class EnsembleForecaster:
     """Average the ranks that several forecasters give the funds of a day.
 
-    Ranks, as forecasts of different kinds have different units.
+    Ranks are averaged because forecasts of different kinds have different units.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def register_forecaster(
 
 
 def find_forecaster(name: str) -> NamedForecaster:
-    """Return the forecaster of this name: a registered one, a metric, ``factor:NAME``, or a place."""
+    """Return the forecaster of this name: a registered one, a metric, ``factor:NAME``, or an import path."""
     if name in FORECASTERS:
         return FORECASTERS[name]
     if name in metric_names():
@@ -120,7 +120,7 @@ def is_known(name: str) -> bool:
 
 
 def forecaster_names() -> tuple[str, ...]:
-    """Return the names of all forecasters: the metrics, and those that are registered besides.
+    """Return the names of all forecasters: the metrics, and those registered in addition.
 
     Returns
     -------

@@ -28,7 +28,7 @@ class FundSheet(SheetTables):
     code, name : str
         Code, and name or "".
     facts : dict
-        What is known of it: type, company, group, purchase_fee, redemption_fees.
+        What is known about it: type, company, group, purchase_fee, redemption_fees.
     source : str
         Where the values come from.
     first_day, last_day : Timestamp
@@ -60,7 +60,7 @@ class FundSheet(SheetTables):
     findings : DataFrame
         What was found in the values of the fund: kind, matters, date, count, message.
     notes : tuple of str
-        What the reader should know besides the numbers.
+        What the reader should know in addition to the numbers.
 
     See Also
     --------
@@ -137,7 +137,7 @@ def fund_sheet(
     style_indices: pd.DataFrame | str | Path | None = None,
     risk_free: float | str | Path | pd.Series[float] = 0.0,
 ) -> FundSheet:
-    """Make the fact sheet of one fund: returns, risk, style, factors and neighbors, beside index and peers.
+    """Make the fact sheet of one fund: returns, risk, style, factors and neighbors, with index and peers.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def fund_sheet(
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads. Funds of the same type are peers.
     style_indices : DataFrame or path, optional
-        Levels of indices, day × index, to estimate the style of the fund by.
+        Levels of indices, day × index, from which to estimate the style of the fund.
     risk_free : float, path or Series
         Risk-free rate per year, or such rates by day, for ratios and alpha.
 
@@ -162,7 +162,7 @@ def fund_sheet(
     Raises
     ------
     DataError
-        If there is no such fund; the message names funds like it.
+        If there is no such fund; the message names similar ones.
 
     See Also
     --------

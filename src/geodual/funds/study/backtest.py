@@ -42,37 +42,37 @@ def backtest(
     """Run the study of the paper: at each quarter end, learn metrics, forecast all funds, and hold the best.
 
     Other forecasters can take the place of metrics with nearest neighbors. Baselines that learn nothing are
-    computed besides, so that the study shows whether learning adds anything. A decision uses only rows up to
-    its day: the factors of that day, and holding intervals that have ended.
+    computed as well, so the study shows whether learning adds anything. A decision uses only rows up to its
+    day: the factors of that day, and holding intervals that have ended.
 
     Parameters
     ----------
     panel : Panel, DataFrame or path
         Net asset values, day × fund.
     index : Series, path, or mapping of str to Series or path, optional
-        Index levels to compare with; as a mapping, an index per type of funds, with * for any text. The
-        benchmark of a portfolio is then the mix of the indices by its weights in the types, rebalanced with
-        it. They must reach from the first trade to at most 5 rows before the last
-        row of the data. By default the index is the universe with equal weights.
+        Index levels to compare with; as a mapping, an index per type of fund; * matches any text. The
+        benchmark of a portfolio is then the mix of the indices that has its weights in the types, rebalanced
+        with it. They must reach from the first trade to at most 5 rows before the last row of the data. By
+        default the index is the universe with equal weights.
     metrics : str, sequence of str, or mapping of str to transformer
-        Metrics to compare: registered names (`geodual.metric.metric_names` lists them), places such as
+        Metrics to compare: registered names (`geodual.metric.metric_names` lists them), import paths such as
         ``package.module:Class``, or scikit-learn transformers by name. By default the six of the paper, or
         none if `forecasters` are given.
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to compare: registered names (`forecaster_names` lists them), ``factor:sharpe_90`` to rank
-        by one factor, places, or a mapping from names to forecasters, scikit-learn regressors or
+        by one factor, import paths, or a mapping from names to forecasters, scikit-learn regressors or
         transformers, or tables of settings such as ``{"metric": "rpdml", "target": "rank", "window": 8}``.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads: names, types, share groups, companies,
-        fees. They serve to filter, to limit, to charge and to show funds, and count as constant in time.
+        fees. They are used to filter, limit, charge and show funds, and are treated as constant over time.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     checkpoint_folder : path, optional
-        Folder that keeps finished decisions, so that an interrupted run can resume. ``study.save`` clears it.
+        Folder that keeps finished decisions, so an interrupted run can resume. ``study.save`` clears it.
     run : path, optional
         Run folder that keeps its decisions, in place of `checkpoint_folder`, also after ``study.save(run)``.
-        With the same settings and a longer table, only days that are new are decided, and days from the first
-        value on that was revised.
+        With the same settings and a longer table, decisions are made only for new days, and for days from the
+        first revised value on.
     progress : callable
         Called after each decision with the number done, the total number, and a text on the last one.
     **settings
@@ -119,11 +119,11 @@ def _keep_decisions(
     if run is None and not folder:
         return None
     if run is not None and folder:
-        raise DataError("`run` and `checkpoint_folder` exclude each other; give one of them.")
+        raise DataError("`run` and `checkpoint_folder` cannot be combined; give one of them.")
     if run is not None and given.config.tune:
         raise DataError(
-            "A tuned study chooses its settings again on a longer table, and decides all days again. Leave "
-            "out `run` (--update) or `tune`."
+            "A tuned study chooses its settings again on a longer table, and makes all decisions again. "
+            "Leave out `run` (--update) or `tune`."
         )
     place = Path(folder) if run is None else Path(run, DECISIONS)  # type: ignore[arg-type]
     return Checkpoints(

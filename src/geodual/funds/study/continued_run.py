@@ -66,7 +66,7 @@ class Plan:
 def plan_of_run(
     run: StudyTables | str | Path, forecaster: Any, given: Mapping[str, Any], facts: FundFacts
 ) -> Plan:
-    """Return the strategy of a run; raise if settings are given besides.
+    """Return the strategy of a run; raise if settings are given as well.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def check_past(study: StudyTables, observations: Observations) -> None:
     end, last = study.equity.index[-1], observations.panel.nav.index[-1]
     if last < end:
         raise DataError(
-            f"The run knows the data until {end.date()}, so picks for {last.date()} would look ahead. "
+            f"The run has used the data up to {end.date()}, so picks for {last.date()} would look ahead. "
             "Choose a later `as_of`, or run a study with an earlier `end`."
         )
     row_of = {day: t for t, day in enumerate(observations.days)}

@@ -30,7 +30,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
     Raises
     ------
     DataError
-        At once, if another run holds the folder.
+        Immediately, if another run holds the folder.
     """
     # One object per file, so that a call inside a call finds the lock held.
     lock = FileLock(folder.resolve() / _NAME, blocking=False, is_singleton=True)

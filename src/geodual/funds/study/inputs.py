@@ -73,13 +73,13 @@ class Inputs:
         return prepare_panel(self.panel, self.config, self.facts, index_days)
 
     def observe(self, asked: Iterable[str] | None = None) -> Observations:
-        """Return what is known on each rebalance day, with the factors that somebody asked for."""
+        """Return what is known on each rebalance day, with the factors that were asked for."""
         prepared, asked = self.prepared, self.asked if asked is None else asked
         factors = self.factors.on(prepared.nav.index)
         return observe(prepared, self.config, factors, self.facts, asked=asked)
 
     def keys(self, factors: FactorSet) -> list[str]:
-        """Return all that a decision depends on besides its past: settings, forecasters, factors, version.
+        """Return what a decision depends on besides its past: settings, forecasters, factors, version.
 
         The factors are those for the rows of the table, from `observe`.
         """
@@ -157,7 +157,7 @@ def fingerprint(parts: object) -> str:
     """Return a text that identifies forecasters and factors; a unique one if they cannot be hashed.
 
     A pickle names classes and functions, but does not hold their code. So the source of the modules that
-    define them is hashed too: after a change of it, no decision of before is reused.
+    define them is hashed too: after a change of it, no earlier decision is reused.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Notes: sentences that the reader of a result should know besides the numbers."""
+"""Notes: sentences that the reader of a result should know in addition to the numbers."""
 
 from __future__ import annotations
 

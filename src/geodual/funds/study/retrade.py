@@ -1,4 +1,4 @@
-"""Trade a study anew: which settings can change, and the forecasts of a study that was saved."""
+"""Trade a study again: which settings can change, and the forecasts of a study that was saved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def trading_settings(config: StudyConfig, changes: Mapping[str, Any]) -> StudyCo
     learned = [name for name in changes if name not in AFTER_FORECASTS]
     if learned:
         raise DataError(
-            f"retrade: forecasts depend on `{learned[0]}`, so they must be made anew; use `backtest` or "
+            f"retrade: forecasts depend on `{learned[0]}`, so they must be made again; use `backtest` or "
             f"`sweep`. What can be changed is {', '.join(AFTER_FORECASTS)}."
         )
     return replace(config, **changes)

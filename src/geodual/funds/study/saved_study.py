@@ -322,7 +322,7 @@ def _compare_measures(found: dict[str, Any], expected: dict[str, Any], name: str
     values = {measure: found.get(measure) for measure in expected}
     wrong = [measure for measure, value in values.items() if not isinstance(value, int | float | None)]
     if wrong:
-        raise ValueError(f"summary.json: `{wrong[0]}` of {name!r} is no number")
+        raise ValueError(f"summary.json: `{wrong[0]}` of {name!r} is not a number")
     table = pd.DataFrame([values], index=[name], dtype=float)
     _compare(table, pd.DataFrame([expected], index=[name], dtype=float), "summary.json", source)
 

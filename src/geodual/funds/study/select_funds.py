@@ -60,11 +60,11 @@ class Selection(SelectionTables):
         Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
-        of the funds of like volatility earned between these two after past decisions, before costs: of each
-        peer group, the third nearest in volatility; NaN with fewer than 8 past decisions), n_past
-        (number of past decisions), known (share of its factors that are known), finding (what was found in
-        its data, if that matters), neighbors (their codes; empty for forecasters without), factors (those
-        that did most to make the neighbors near, or that add most to the forecast).
+        of the funds of like volatility earned between these two after past decisions, before costs: the third
+        of its peer group that is nearest in volatility; NaN with fewer than 8 past decisions), n_past (number
+        of past decisions), known (share of its factors that are known), finding (what was found in its data,
+        if that matters), neighbors (their codes; empty for forecasters without), factors (those that did most
+        to make the neighbors near, or that add most to the forecast).
     neighbors : DataFrame
         One row per pick and neighbor: date, forecaster, fund, neighbor, distance, earned.
     reasons : DataFrame
@@ -76,7 +76,7 @@ class Selection(SelectionTables):
     factor_labels : mapping
         Label of each factor in reports, by name.
     record : TrackRecord
-        What past decisions with the same settings were worth: n, ic, excess over the average fund after costs
+        What past decisions with the same settings achieved: n, ic, excess over the average fund after costs
         and beat_median, with intervals.
     record_text : str
         The same in words.
@@ -96,8 +96,8 @@ class Selection(SelectionTables):
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
     case : PickCase
-        What the page shows besides: what the strategy earned, net of costs, beside universe, momentum and
-        index; what the picks risked, how far they move together, and their fees.
+        What the page also shows: what the strategy earned, net of costs, compared with universe, momentum and
+        index; the risks of the picks, how far they move together, and their fees.
     panel, facts : Panel, FundFacts
         The data up to the day, and the facts about the funds, for the fact sheets of the picks.
     levels : mapping of str to Series
@@ -182,11 +182,11 @@ def select(
 ) -> Selection:
     """Choose the funds to hold next, from the data up to a day.
 
-    The strategy is that of `backtest`. With `run`, the settings and past decisions of a study are taken, and
-    only what is due since is decided. Otherwise the past decisions are made now, with the settings given: the
-    same as in a study with these settings. Of several forecasters, the one that the study names is used,
-    unless `forecaster` names another: the one with the highest mean IC over the decisions that count. The
-    track record is corrected for this choice, and net of the costs and lags of the settings.
+    The strategy is that of `backtest`. With `run`, the settings and past decisions of a study are used, and
+    only the decisions due since then are made. Otherwise the past decisions are made now, with the settings
+    given: the same as in a study with these settings. Among several forecasters, the one that the study names
+    is used (the one with the highest mean IC over the decisions that count), unless `forecaster` names
+    another. The track record is corrected for this choice, and net of the costs and lags of the settings.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def select(
         Day of the decision. If the data have no such row, the last row before it is used. By default the last
         row of the data.
     metric : str or transformer, optional
-        A registered name (`geodual.metric.metric_names` lists them), a place such as
+        A registered name (`geodual.metric.metric_names` lists them), an import path such as
         ``package.module:Class``, or any scikit-learn transformer.
     top : int, optional
         Number of funds to choose, by default 10.
@@ -207,18 +207,18 @@ def select(
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
     index : Series, path, or mapping of str to Series or path, optional
-        Index levels that the track record is compared with, also by type of funds; by default those of the
-        run, if it has any.
+        Index levels that the track record is compared with, or levels by type of fund; by default those of
+        the run, if it has any.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads; by default those of the run.
     run : Study or path, optional
         A study, or the folder of one, whose strategy is to be continued. `panel` is its table or a longer one
-        with the same past. All other settings are those of the study, and cannot be given besides.
+        with the same past. All other settings are those of the study, and cannot be given as well.
     holdings : Holdings, DataFrame or path, optional
         What is held, in any form that `read_holdings` reads. The rules `keep_rank` and `min_holding` then
         apply to it in place of the last picks, and the selection has `orders`.
     cash : float
-        Money to invest, besides the holdings or alone.
+        Money to invest, with or without holdings.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
@@ -344,7 +344,7 @@ def _take_money(
 ) -> tuple[Holdings | None, float]:
     """Return what is held, if orders are wanted, and the money besides."""
     if not (isinstance(cash, Real) and 0.0 <= cash < np.inf):
-        raise DataError(f"`cash` must be a number that is not negative, got {cash!r}.")
+        raise DataError(f"`cash` must be a nonnegative number, got {cash!r}.")
     if holdings is None:
         return no_holdings() if cash else None, float(cash)
     return take_holdings(holdings), float(cash)
@@ -396,7 +396,7 @@ def observe_now(until: Panel, plan: Plan, rebalances: pd.DatetimeIndex) -> tuple
 def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:
     """Return the metrics and the forecasters to choose from: one if it is named, otherwise as in a study."""
     if metric is not None and forecaster is not None:
-        raise DataError("`metric` and `forecaster` exclude each other; give one of them, or none.")
+        raise DataError("`metric` and `forecaster` cannot be combined; give one of them, or neither.")
     if metric is not None:
         return {_name_of(metric): metric}, None
     if forecaster is not None:

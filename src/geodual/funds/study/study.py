@@ -119,7 +119,7 @@ class Study(StudyTables):
     factor_labels : mapping
         Label of each factor in reports, by name.
     facts : DataFrame
-        What is known about the funds: names, types, share groups, companies and fees, by fund.
+        Facts about the funds: names, types, share groups, companies and fees, by fund.
     facts_digest : str
         SHA-256 of all facts that were given; "" without any.
     ic_decay : DataFrame
@@ -130,8 +130,8 @@ class Study(StudyTables):
     risk_free : DataFrame
         The risk-free rate per year: day from which it holds × `rate`. Empty if it is 0.
     factor_ic : DataFrame
-        Information coefficients of every factor alone, rebalance day × factor; the property `skill_map` sums
-        them up.
+        Information coefficients of every factor alone, rebalance day × factor; the property `skill_map`
+        summarizes them.
     units : dict
         What the forecasts are, by forecaster: "return", "excess" (return over the mean fund)
         or "rank" (from −½ to ½).
@@ -140,7 +140,7 @@ class Study(StudyTables):
         is an index per type of funds.
     baseline_predictions, baseline_equity, baseline_trades : DataFrame
         The same as `predictions`, `equity` and `trades` for the baselines, with `universe` for all funds with
-        equal weights; the property `baselines` sums them up. Empty without baselines.
+        equal weights; the property `baselines` summarizes them. Empty without baselines.
     chosen : dict
         Settings that `tune` chose, by forecaster.
     notes : tuple of str
@@ -152,7 +152,7 @@ class Study(StudyTables):
     checkpoints : object, optional
         Finished decisions on disk, if `backtest` got a checkpoint folder; `save` clears them.
     forecasts : object, optional
-        What `retrade` trades anew, unless the study was read from a folder.
+        What `retrade` trades again, unless the study was read from a folder.
 
     See Also
     --------
@@ -201,11 +201,11 @@ class Study(StudyTables):
         facts: FundFacts | pd.DataFrame | str | Path | None = None,
         **settings: Any,
     ) -> Study:
-        """Trade the same forecasts by other rules and costs; nothing is learned anew.
+        """Trade the same forecasts under other rules and costs; nothing is learned again.
 
-        The result is that of `backtest` with all settings of the study but those given, to the last digit.
-        Its p-values do not count how often a study was traded anew; `sweep` counts every trial, and what is
-        made from its studies still counts those of the sweep.
+        The result is the same, to the last digit, as that of `backtest` with the settings of the study and
+        these changes. Its p-values do not count how often a study was traded again; `sweep` counts every
+        trial, and what is made from its studies still counts those of the sweep.
 
         Parameters
         ----------
@@ -281,7 +281,8 @@ class Study(StudyTables):
     def to_excel(self, path: str | Path, *, all_tables: bool = False, language: str = ENGLISH) -> Path:
         """Write one Excel workbook: a summary, then the main tables with charts. It needs openpyxl.
 
-        Numbers keep all their digits. A table with more rows than a sheet of Excel has, 1,048,576, is split.
+        Numbers keep all their digits. A table with more rows than an Excel sheet can hold, 1,048,576, is
+        split.
 
         Parameters
         ----------
@@ -308,7 +309,7 @@ class Study(StudyTables):
     def plot_performance(self) -> Figure:
         """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all forecasters.
 
-        All funds with equal weights and momentum are drawn beside them, if they are baselines.
+        All funds with equal weights and momentum are drawn too, if they are baselines.
 
         Returns
         -------

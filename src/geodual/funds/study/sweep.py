@@ -40,9 +40,10 @@ def sweep(
 ) -> Sweep:
     """Run the study with all combinations of some settings, and correct for their number.
 
-    Each study is that of `backtest` with the same settings, to the last digit, but for one thing: all its
-    p-values, intervals and deflated Sharpe ratios count the forecasters and settings of the whole sweep.
-    Factors are computed once, metrics are learned once for all `k`, and settings of trading learn nothing.
+    Each study is the same, to the last digit, as that of `backtest` with the same settings, with one
+    exception: all its p-values, intervals and deflated Sharpe ratios count the forecasters and settings of
+    the whole sweep. Factors are computed once, metrics are learned once for all `k`, and trading settings
+    need no learning.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def sweep(
         Net asset values, day × fund.
     grid : mapping of str to iterable
         Values to try, by setting, such as ``{"k": [5, 10, 20], "top": [5, 10]}``: any settings of
-        `StudyConfig`, also `metrics` and `forecasters`.
+        `StudyConfig`, including `metrics` and `forecasters`.
     index : Series, path, or mapping of str to Series or path, optional
         Index levels to compare with, as in `backtest`.
     metrics : str, sequence of str, or mapping of str to transformer
@@ -75,7 +76,7 @@ def sweep(
     See Also
     --------
     backtest : Run one study.
-    Study.retrade : Trade the forecasts of a study anew.
+    Study.retrade : Trade the forecasts of a study again.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def combine_settings(grid: Any, given: Iterable[str]) -> list[dict[str, Any]]:
     """
     if not isinstance(grid, Mapping) or not grid:
         raise DataError(
-            f"sweep: `grid` must be values to try by setting, {_EXAMPLE}, got {grid!r}; name at least one "
+            f"sweep: `grid` must map settings to values to try, {_EXAMPLE}, got {grid!r}; name at least one "
             "setting."
         )
     for name, values in grid.items():
@@ -34,7 +34,9 @@ def combine_settings(grid: Any, given: Iterable[str]) -> list[dict[str, Any]]:
     named = check_names({name: list(values) for name, values in grid.items()}, "sweep")
     twice = [name for name in check_names(dict.fromkeys(given), "sweep") if name in named]
     if twice:
-        raise DataError(f"sweep: `{twice[0]}` is in the grid and given besides; leave out one of the two.")
+        raise DataError(
+            f"sweep: `{twice[0]}` is both in the grid and given as a setting; leave out one of the two."
+        )
     return [dict(zip(named, values, strict=True)) for values in product(*named.values())]
 
 

@@ -55,8 +55,8 @@ def count_trials(studies: Sequence[Study]) -> Trials:
 class Sweep:
     """The result of `sweep`: one study per combination of settings, and a table of them.
 
-    All p-values, intervals and deflated Sharpe ratios, also those of the studies, count all forecasters in
-    all settings.
+    All p-values, intervals and deflated Sharpe ratios, including those of the studies, count all forecasters
+    in all settings.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Sweep:
         return len(self.studies)
 
     def study(self, **settings: Any) -> Study:
-        """Return the study with these settings, of those that were tried.
+        """Return the study with the given settings, among those that were tried.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Sweep:
 
     @property
     def best(self) -> int:
-        """The row with the highest mean IC, of equals that with the highest Sharpe ratio.
+        """The row with the highest mean IC; among equals, the one with the highest Sharpe ratio.
 
         Rows with fewer than eight ICs come after the others.
         """

@@ -91,9 +91,8 @@ def watch(
     """List what has changed for the funds held since a day.
 
     A fund crosses a limit if it has lost more than `rank_drop` of all ranks, or its rank; if it has fallen
-    further than `drawdown` below its high, and had not on that day; if it has had no value for more than ten
-    rows, and had then; or if something was found in its data that had not been found then and can change a
-    result.
+    further than `drawdown` below its high, but had not on that day; if it has had no value for more than ten
+    rows, but had one then; or if there is a new finding in its data that can change a result.
 
     Parameters
     ----------
@@ -104,8 +103,8 @@ def watch(
     since : date
         The day to compare with.
     run : Study or path, optional
-        A study, or the folder of one, whose forecaster ranks the funds, with what is known on each of the two
-        days. By default, funds are ranked by their return over a year, among funds of the same type where
+        A study, or the folder of one, whose forecaster ranks the funds, with what was known on each of the
+        two days. By default, funds are ranked by their return over a year, among funds of the same type where
         types are known.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads; by default those of the run.
@@ -168,7 +167,7 @@ def _row_since(nav: pd.DataFrame, since: Any) -> pd.Timestamp:
     first, last = nav.index[0], nav.index[-1]
     if pd.isna(day) or not first <= day < last:
         raise DataError(
-            f"`since` must be from {first.date()}, the first row, to before the last, "
+            f"`since` must be on or after the first row, {first.date()}, and before the last, "
             f"{last.date()}, got {since}."
         )
     return pd.Timestamp(nav.index[nav.index <= day][-1])

@@ -111,31 +111,31 @@ def fetch_universe(
 ) -> FetchSummary:
     """Download adjusted NAVs of funds and an index: through akshare, Chinese open-end funds and CSI 930950.
 
-    Each fund is saved in a file of its own, ``funds/<code>.parquet`` (`date`, `adjusted`, and what the source
+    Each fund is saved in its own file, ``funds/<code>.parquet`` (`date`, `adjusted`, and what the source
     published). If a run is interrupted, the next one fetches only what is missing, damaged or had failed. At
-    the end come ``nav.parquet`` (trading day × fund, adjusted), ``index.csv``, ``meta.csv`` (code, name,
-    type, size), ``failed.csv`` (code, error) and ``fetch.json`` (time, settings, summary). To bring NAVs up
-    to date, use a new folder.
+    the end, it writes ``nav.parquet`` (trading day × fund, adjusted), ``index.csv``, ``meta.csv`` (code,
+    name, type, size), ``failed.csv`` (code, error) and ``fetch.json`` (time, settings, summary). To bring
+    NAVs up to date, use a new folder.
 
     Parameters
     ----------
     out : str or Path
         Folder for the files; it is created if necessary.
     source : str or object
-        Where the data come from: "akshare", a place such as ``package.module:Class``, or an object of your
-        own (see `docs/add_a_source.md`).
+        Where the data come from: "akshare", an import path such as ``package.module:Class``, or an object of
+        your own (see `docs/add_a_source.md`).
     start : str
         First day of ``nav.parquet`` and ``index.csv``.
     end : str, optional
         Last day; today by default.
     minimum_size : float
         Funds known to be smaller now are left out; akshare's sizes are in yuan. Funds whose size is not
-        published are taken, without a size in ``meta.csv``, so that they can be filtered later.
+        published are included, without a size in ``meta.csv``, so you can filter them later.
     kinds : str or sequence of str, optional
-        Beginnings of the types to take; by default those of the source. Of akshare's, money-market funds are
-        left out, as they have no NAV of this kind.
+        Beginnings of the types to include; by default those of the source. With akshare, money-market funds
+        are left out, because they have no NAV of this kind.
     limit : int, optional
-        Fetch at most this number of funds, to try it out.
+        Fetch at most this number of funds, for a trial run.
     pause : float
         Seconds to wait before each call.
     retries : int

@@ -100,7 +100,7 @@ def check_least(least: int, **numbers: float | None) -> None:
 
 
 def find_source(source: str | FundSource, pace: Pace) -> FundSource:
-    """Return a source: by its name, by its place such as ``package.module:Class``, or itself."""
+    """Return a source: by its name, by its import path such as ``package.module:Class``, or itself."""
     if not isinstance(source, str):
         return source
     if source in SOURCES:

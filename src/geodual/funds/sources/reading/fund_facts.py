@@ -164,7 +164,7 @@ def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
     r"""Read facts about funds: a table with one row per fund.
 
     The columns are recognized by their English or Chinese names: code, name, type (or category), share group,
-    company (or amc), purchase fee and redemption fees. All but the code are optional, and others are ignored.
+    company (or amc), purchase fee and redemption fees. Only the code is required; other columns are ignored.
 
     Parameters
     ----------

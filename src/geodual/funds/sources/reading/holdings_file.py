@@ -69,8 +69,8 @@ def take_holdings(source: Holdings | pd.DataFrame | str | Path) -> Holdings:
 def read_holdings(source: str | Path | pd.DataFrame) -> Holdings:
     r"""Read what an investor holds: a table with one row per lot.
 
-    Columns are recognized by their English or Chinese names: `code`; `units` or `value` or both, of which
-    units count; and `bought`, the day of purchase, which may be missing. Others are ignored.
+    Columns are recognized by their English or Chinese names: `code`; `units` or `value` (if both are given,
+    units count); and `bought`, the day of purchase, which may be missing. Other columns are ignored.
 
     Parameters
     ----------

@@ -54,9 +54,9 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
         CSV (comma, semicolon or tab; decimal point or comma) or Parquet, plain or compressed with gzip; Excel
         (.xlsx: the first sheet, or the only one with a table); or a DataFrame with the days in its index or
         in a column, of pandas or of a library with `to_pandas`, such as polars. Lines above the header are
-        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike. CSV
-        is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK if
-        its bytes look like it, a finding says which, and otherwise it is refused.
+        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or similar.
+        CSV is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK
+        if its bytes look like it, and a finding says which; otherwise it is refused.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def read_index(
     Raises
     ------
     DataError
-        If the table cannot be used, or it is unclear which column to take.
+        If the table cannot be used, or it is unclear which column to use.
 
     See Also
     --------
@@ -187,9 +187,9 @@ def _choose_index(table: RawTable, others: list[int], column: str | None) -> int
     names = [table.names[at] for at in others]
     listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
     if not names:
-        raise table.error("there is no column besides the days", "Give the levels of the index")
+        raise table.error("there is no column other than the days", "Give the levels of the index")
     if column is None and len(names) > 1 and _PAPER_INDEX not in names:
-        raise table.error(f"there are {len(names)} columns besides the days", f"Choose one of: {listed}")
+        raise table.error(f"there are {len(names)} columns other than the days", f"Choose one of: {listed}")
     wanted = column or (names[0] if len(names) == 1 else _PAPER_INDEX)
     if wanted not in names:
         raise table.error(f"no column is named {wanted!r}", f"Choose one of: {listed}")
@@ -269,7 +269,7 @@ def read_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.Da
     """Return the values of a table with one column per fund, and what was found while reading."""
     funds = [at for at in range(len(table.names)) if at != date]
     if not funds:
-        raise table.error("there is no column besides the days", "Give one column per fund")
+        raise table.error("there is no column other than the days", "Give one column per fund")
     seen: set[str] = set()
     for at in funds:
         if not table.names[at]:

@@ -55,11 +55,11 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     - ``stale``: a NAV stays the same for more than 20 values while at least half of the other funds move, or
       for at least 10 values if the fund stands still on fewer than 10 % of its other days. (A bond fund that
       is quoted in three decimals may well stand still for two weeks.) It matters only if the NAV then moves
-      by more than it usually does, or not any more; otherwise the fund may have been in cash;
+      by more than it usually does, or never moves again; otherwise the fund may have been in cash;
     - ``jump``: a fall against similar funds, as after a distribution that was not reinvested; a move that is
-      taken back at once, as after a wrong value; or a move of more than 40 %, as after a split. A fall is
+      reversed immediately, as after a wrong value; or a move of more than 40 %, as after a split. A fall is
       found if it is larger than chance explains. What chance does is seen in the rises, since a distribution
-      makes none. The limit is set so that of the funds found about a quarter at most are found by chance; a
+      makes none. The limit is set so that at most about a quarter of the funds found are found by chance; a
       clean table seldom has one. Small moves, up to 0.8 %, are not found.
 
     These are for information:
@@ -348,7 +348,7 @@ def inspect_index(levels: pd.Series[float], nav: pd.DataFrame) -> tuple[Finding,
     Parameters
     ----------
     levels : Series
-        Levels by day, such as `read_index` returns. Those on other days than `nav` has are not looked at.
+        Levels by day, such as `read_index` returns. Levels on days that `nav` does not have are ignored.
     nav : DataFrame of shape (n_days, n_funds)
         NAVs of the funds that the index is compared with, such as the `nav` of a `Panel`.
 

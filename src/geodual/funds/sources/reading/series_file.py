@@ -39,7 +39,7 @@ def read_series(source: str | Path | pd.DataFrame | pd.Series[float]) -> pd.Data
     others = [at for at in range(len(table.names)) if at != date]
     names = [table.names[at] for at in others]
     if not others:
-        raise table.error("there is no column besides the days", "Give a column of numbers")
+        raise table.error("there is no column other than the days", "Give a column of numbers")
     if (twice := pd.Index(names).duplicated()).any():
         raise table.error(f"two columns are named {names[int(twice.argmax())]!r}", "Give each its own name")
     values, days = np.column_stack([table.numbers(at) for at in others]), read_days(table, date)

@@ -177,7 +177,7 @@ def _describe_bad_row(text: str, delimiter: str, skipped: int, width: int, sourc
             remedy = "Complete the row, or quote fields that contain the delimiter"
             return DataError(f"{source}, line {line}: {problem}. {remedy}.")
         line = skipped + rows.line_num + 1
-    return DataError(f"{source}: the rows cannot be told apart. Check the quotation marks.")
+    return DataError(f"{source}: it is unclear where rows end. Check the quotation marks.")
 
 
 def _line_place(text: str, header: int, row: int) -> str:
