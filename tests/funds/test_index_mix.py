@@ -136,4 +136,4 @@ def test_a_name_for_one_index_is_not_given_to_several(nav, tmp_path):
     given = ["--index", f"bond={tmp_path}/b.csv,*={tmp_path}/b.csv", "--index-name", "All"]
     result = CliRunner().invoke(app, ["backtest", f"{tmp_path}/nav.csv", *given, "--out", f"{tmp_path}/run"])
     assert isinstance(result.exception, DataError)
-    assert str(result.exception).startswith("`--index-name` names one index; several, by type,")
+    assert str(result.exception).startswith("`--index-name` names one index; indices by type take")
