@@ -216,7 +216,7 @@ def test_the_page_names_the_data_and_what_shares_mean(nav):
     page = render_selection(found)
     assert "<li>my &lt;funds&gt;.csv</li>" in page
     assert "<li>2012-01-04 to 2014-12-31</li>" in page
-    assert "10 % of the funds of like volatility earned less" in page
+    assert "10 % of the funds of similar volatility earned less" in page
     for words in ("What made its neighbors near", "What sets it apart from the universe", "negative share"):
         assert words in page
 

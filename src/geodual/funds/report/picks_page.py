@@ -280,7 +280,7 @@ def _draw(case: PickCase) -> str:
 
 
 def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
-    past = say("the funds of like volatility")
+    past = say("the funds of similar volatility")
     picks, case = _with_texts(selection.picks), selection.case
     if case is not None:
         picks = picks.join(case.risk.drop(columns="sharpe"), on="fund")

@@ -1,4 +1,4 @@
-"""Ranges of past outcomes: what funds of like volatility earned in the holding intervals of the past.
+"""Ranges of past outcomes: what funds of similar volatility earned in past holding intervals.
 
 One range for a money-market fund and a small-cap fund would be wrong for both.
 """

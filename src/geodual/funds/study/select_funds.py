@@ -60,7 +60,7 @@ class Selection(SelectionTables):
         Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
-        of the funds of like volatility earned between these two after past decisions, before costs: the third
+        of funds of similar volatility earned between these two after past decisions, before costs: the third
         of its peer group that is nearest in volatility; NaN with fewer than 8 past decisions), n_past (number
         of past decisions), known (share of its factors that are known), finding (what was found in its data,
         if that matters), neighbors (their codes; empty for forecasters without), factors (those that did most
