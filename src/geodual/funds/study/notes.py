@@ -129,8 +129,8 @@ def note_held(position: Position, facts: FundFacts) -> list[str]:
         return []
     return [
         phrase(
-            "Not in the fund facts, so without a name, type or fee of their own: {list_funds}. A run keeps "
-            "the facts about the funds of its universe only.",
+            "Not in the fund facts, so without a name, type or fee of their own: {list_funds}. Give fund "
+            "facts that include them; a run keeps those of its own universe.",
             list_funds=", ".join(unknown),
         )
     ]
